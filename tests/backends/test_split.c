@@ -68,6 +68,15 @@ static void free_split(struct ak_model *split)
     free(split);
 }
 
+/* Bytes of a session's logits pass. */
+static uint64_t memory_of(struct ak_model *model)
+{
+    struct ak_session *session = open_session(model);
+    uint64_t bytes = model->backend->ops->memory_bytes(session->logits);
+    ak_session_free(session);
+    return bytes;
+}
+
 /* The model on one backend, and split before each layer. */
 static void check_splits(const char *name, const struct akunu_adapter *adapter)
 {
@@ -80,6 +89,7 @@ static void check_splits(const char *name, const struct akunu_adapter *adapter)
     read_ids(name, ids);
     run_text(model, ids, want, &sampled, &counts);
     embed(model, ids, pooled[0]);
+    uint64_t bytes = memory_of(model);
     for (uint32_t split_layer = 1; split_layer < model->spec.config.n_layers; split_layer++) {
         struct ak_model *split = split_model(model, split_layer, adapter);
         run_text(split, ids, got, &sampled_again, &counts_again);
@@ -90,6 +100,7 @@ static void check_splits(const char *name, const struct akunu_adapter *adapter)
         ck_assert_uint_eq(counts.gemv, counts_again.gemv);
         ck_assert_uint_eq(counts.skinny, counts_again.skinny);
         ck_assert_uint_eq(counts.gemm, counts_again.gemm);
+        ck_assert_uint_ge(memory_of(split), bytes); /* each part has buffers of its own */
         ck_assert_msg(memcmp(pooled, again, 2 * model->spec.config.width * sizeof(float)) == 0,
                       "%s, split before layer %u: another embedding", name, (unsigned)split_layer);
         free_split(split);
@@ -149,10 +160,16 @@ static uint64_t capacity_of_second(const struct ak_backend *b, const struct ak_w
     return SECOND_BYTES;
 }
 
-static const char *no_description(const struct ak_backend *b)
+static const char *describe_limited(const struct ak_backend *b)
 {
     (void)b;
-    return "";
+    return "small";
+}
+
+static const char *describe_other(const struct ak_backend *b)
+{
+    (void)b;
+    return "a larger one";
 }
 
 static void stay_open(struct ak_backend *b)
@@ -164,22 +181,24 @@ static void stay_open(struct ak_backend *b)
  * bytes of whole pages there may be. */
 START_TEST(capacity)
 {
-    static const struct ak_backend_ops limited = { .describe = no_description,
+    static const struct ak_backend_ops limited = { .describe = describe_limited,
                                                    .close = stay_open,
                                                    .kv_bytes_max = capacity_of_first },
-                                       roomier = { .describe = no_description,
+                                       roomier = { .describe = describe_other,
                                                    .close = stay_open,
                                                    .kv_bytes_max = capacity_of_second },
-                                       unlimited = { .describe = no_description,
+                                       unlimited = { .describe = describe_other,
                                                      .close = stay_open };
     static const struct {
         const struct ak_backend_ops *first, *second;
         uint64_t want;
+        const char *description;
     } cases[] = {
-        { &limited, &unlimited, 3 * FIRST_BYTES }, /* it has one layer of three */
-        { &unlimited, &limited, FIRST_BYTES / 2 * 3 },
-        { &limited, &roomier, SECOND_BYTES / 2 * 3 },
-        { &unlimited, &unlimited, UINT64_MAX },
+        /* it has one layer of three */
+        { &limited, &unlimited, 3 * FIRST_BYTES, "small (1 layers), a larger one (2 layers)" },
+        { &unlimited, &limited, FIRST_BYTES / 2 * 3, "a larger one (1 layers), small (2 layers)" },
+        { &limited, &roomier, SECOND_BYTES / 2 * 3, "small (1 layers), a larger one (2 layers)" },
+        { &unlimited, &unlimited, UINT64_MAX, "a larger one (1 layers), a larger one (2 layers)" },
     };
     struct ak_spec spec = { .config.n_layers = 3 };
     struct ak_error error = { 0 };
@@ -187,8 +206,23 @@ START_TEST(capacity)
         struct ak_backend first = { cases[i].first }, second = { cases[i].second }, *split = NULL;
         fine(ak_backend_open_split(&first, &second, &spec, 1, &split, &error), &error);
         ck_assert_uint_eq(split->ops->kv_bytes_max(split, NULL), cases[i].want);
+        ck_assert_str_eq(split->ops->describe(split), cases[i].description);
         split->ops->close(split);
     }
+}
+END_TEST
+
+START_TEST(names)
+{
+    const struct ak_backend_ops *ops = NULL;
+    struct ak_error error = { 0 };
+    fine(ak_backend_find(NULL, &ops, &error), &error);
+    ck_assert_str_eq(ops->name, "cpu");
+    fine(ak_backend_find("cpu", &ops, &error), &error);
+    ck_assert_str_eq(ops->name, "cpu");
+    ck_assert_int_eq(ak_backend_find("abacus", &ops, &error), AKUNU_ERROR_ARGUMENT);
+    const char said[] = "this build has no backend called \"abacus\"; it has cpu";
+    ck_assert_msg(strncmp(error.message, said, strlen(said)) == 0, "%s", error.message);
 }
 END_TEST
 
@@ -201,6 +235,7 @@ int main(void)
     tcase_add_test(tests, adapters);
     tcase_add_test(tests, encoders);
     tcase_add_test(tests, capacity);
+    tcase_add_test(tests, names);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
