@@ -551,6 +551,67 @@ START_TEST(refused)
 }
 END_TEST
 
+/* ---- Messages that are not understood -------------------------------------- */
+static void *refuse(void *comm)
+{
+    struct ak_error error = { 0 };
+    ck_assert_int_eq(ak_follow(comm, open_quantized, NULL, &error), AKUNU_ERROR_IO);
+    ck_assert_str_eq(error.message, "rank 0 sent a message that is not understood");
+    ak_comm_close(comm);
+    return NULL;
+}
+
+/* A pass of a table that there is, with numbers that cannot be: the rank ends, and reads nothing
+ * that is not there. */
+START_TEST(wrong_passes)
+{
+    static const struct {
+        uint64_t n, n_logits, n_sequences, sequence, n_tokens;
+    } cases[] = {
+        { 0, 0, 1, 0, 1 },
+        { UINT64_C(1) << 40, 0, 1, 0, 1 },
+        { 1, UINT64_C(1) << 40, 1, 0, 1 },
+        { 1, 0, UINT64_C(1) << 40, 0, 1 },
+        { 1, 0, 1, 1, 1 },
+        { 1, 0, 1, 0, 0 },
+        { 1, 0, 1, 0, 2 },
+        { 2, 0, 1, 0, 1 }, /* the other token lacks */
+    };
+    char path[4096];
+    golden_path("llama-f32", ".gguf", path);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct group g = { .n = 2, .split = AKUNU_SPLIT_ROWS };
+        struct ak_error error = { 0 };
+        fine(ak_comm_open_local(g.n, 60.0, g.comms, &error), &error);
+        ck_assert_int_eq(pthread_create(&g.threads[1], NULL, refuse, g.comms[1]), 0);
+        fine(ak_ranks_create(g.comms[0], &g.ranks, &error), &error);
+        struct ak_model *model = load(path, &g, NULL);
+        struct ak_session *session = open_session(model);
+        /* the model's number is the first, the table's the last */
+        const uint64_t numbers[] = { AK_MESSAGE_RUN,
+                                     1,
+                                     ak_ranks_next_id(g.ranks) - 1,
+                                     cases[i].n,
+                                     cases[i].n_logits,
+                                     0,
+                                     0,
+                                     cases[i].n_sequences,
+                                     cases[i].sequence,
+                                     cases[i].n_tokens };
+        struct ak_message m = { 0 };
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            ak_message_put_u64(&m, numbers[k]);
+        for (int k = 0; k < 6 + (i == 7 ? -5 : 0); k++)
+            ak_message_put_u64(&m, k == 2 ? AK_OP_NONE : 0);
+        fine(ak_ranks_send(g.ranks, &m, &error), &error);
+        pthread_join(g.threads[1], NULL);
+        ak_session_free(session);
+        ak_model_free(model);
+        ak_ranks_free(g.ranks);
+    }
+}
+END_TEST
+
 /* With more ranks than heads, or than layers, there is nothing for one of them to do. */
 START_TEST(too_many)
 {
@@ -587,6 +648,7 @@ int main(void)
     tcase_add_loop_test(more, importance, 0, 2 * N_TEXTS);
     tcase_add_test(tests, scores);
     tcase_add_test(tests, refused);
+    tcase_add_test(tests, wrong_passes);
     tcase_add_test(tests, too_many);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, more);
