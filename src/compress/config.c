@@ -408,9 +408,7 @@ static ak_status compare(const struct number *numbers, size_t n, struct ak_error
 {
     for (size_t i = 0; i < n; i++)
         if (!is_near(numbers[i].source, numbers[i].written))
-            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                           "config.json cannot say of this model what the GGUF file says: %s is "
-                           "%g, and would be read as %g; compress its Hugging Face folder instead",
+            return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %g, and would be read as %g",
                            numbers[i].what, numbers[i].source, numbers[i].written);
     return AKUNU_OK;
 }
@@ -509,5 +507,11 @@ ak_status ak_compress_open_draft(const struct ak_compress_job *j, struct ak_prov
     AK_TRY(ak_hf_npy_open_draft(j->to, AK_COMPRESS_DRAFT, out, j->error));
     ak_status status = check_draft(j, *out, &spec);
     ak_spec_clear(&spec);
-    return status;
+    if (status != AKUNU_ERROR_FORMAT && status != AKUNU_ERROR_UNSUPPORTED)
+        return status;
+    const struct ak_error why = *j->error;
+    return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
+                   "config.json cannot say of this model what the GGUF file says: %s; compress its "
+                   "Hugging Face folder instead",
+                   why.message);
 }

@@ -647,6 +647,29 @@ START_TEST(interrupted)
 }
 END_TEST
 
+/* A GGUF file says of an encoder what a decoder's config.json does not. */
+START_TEST(encoders_in_gguf)
+{
+    static const char *const cases[][2] = {
+        { "bert", "the kind of pooling is 2, and would be read as 1" },
+        { "modernbert", "the number of token types is 2, and would be read as 0" },
+        { "jina-bert-v2", "feed_forward_type is \"original\"" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct test_folder folder;
+        char model[64];
+        snprintf(model, sizeof model, "encoders/%s/model.gguf", cases[i][0]);
+        struct akunu_compress_params params = begin(&folder, model, "int8");
+        ck_assert_int_eq(akunu_file_compress(from, to, &params, NULL, 0), AKUNU_ERROR_UNSUPPORTED);
+        const char *said = akunu_last_error(), *why = strstr(said, cases[i][1]);
+        ck_assert_msg(strncmp(said, "config.json cannot say of this model", 36) == 0 && why, "%s",
+                      said);
+        ck_assert_ptr_nonnull(strstr(why, "; compress its Hugging Face folder instead"));
+        test_folder_end(&folder);
+    }
+}
+END_TEST
+
 /* A folder of arrays is a source like any other: its files are copied. */
 START_TEST(from_a_folder)
 {
@@ -1012,6 +1035,7 @@ int main(void)
     tcase_add_test(tc, other_folder);
     tcase_add_test(tc, other_journal);
     tcase_add_test(tc, interrupted);
+    tcase_add_test(tc, encoders_in_gguf);
     tcase_add_test(tc, from_a_folder);
     tcase_add_test(tc, damaged_metadata);
     tcase_add_test(tc, limits);
