@@ -1,5 +1,5 @@
-/* What this process holds, to see that something was released: open files and mapped models. Used
- * by the tests of api/, convert/ and persist/. */
+/* What this process holds, to see that something was released: open files, threads and mapped
+ * models. Used by the tests of api/, compress/, convert/, dist/, persist/ and session/. */
 #ifndef AK_TESTS_PROCESS_H
 #define AK_TESTS_PROCESS_H
 
@@ -8,16 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Open file descriptors, and two more entries. */
-static inline size_t test_count_open(void)
+/* Entries of a folder, "." and ".." among them. */
+static inline size_t test_count_entries(const char *path)
 {
     size_t n = 0;
-    DIR *dir = opendir("/proc/self/fd");
+    DIR *dir = opendir(path);
     ck_assert_ptr_nonnull(dir);
     while (readdir(dir))
         n++;
     closedir(dir);
     return n;
+}
+
+/* Open file descriptors, and two more entries. */
+static inline size_t test_count_open(void)
+{
+    return test_count_entries("/proc/self/fd");
 }
 
 /* No GGUF or SafeTensors file is mapped. */

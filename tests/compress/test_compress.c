@@ -14,6 +14,8 @@
 #include "akunu/akunu.h"
 #include "convert/gguf_write.h"
 #include "quantize/quantize.h"
+#include "tests/last_logits.h"
+#include "tests/process.h"
 #include "tests/st_files.h"
 
 static const char text[] =
@@ -35,17 +37,6 @@ static struct akunu_compress_params begin(struct test_folder *folder, const char
     akunu_compress_params_default(&params, sizeof params);
     params.encoding = encoding;
     return params;
-}
-
-static size_t count_files(const char *path)
-{
-    size_t n = 0;
-    DIR *dir = opendir(path);
-    ck_assert_ptr_nonnull(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
 }
 
 /* No file is temporary, and none can be executed. */
@@ -71,7 +62,7 @@ static void check_left(size_t n_open)
     snprintf(arrays, sizeof arrays, "%s/tensors", to);
     check_files(to);
     check_files(arrays);
-    ck_assert_uint_eq(count_files("/proc/self/fd"), n_open);
+    ck_assert_uint_eq(test_count_open(), n_open);
 }
 
 static double progress;
@@ -89,7 +80,7 @@ static struct akunu_compress_result compress(const struct akunu_compress_params 
 {
     struct akunu_compress_result result = { 0 };
     struct akunu_compress_params params = *given;
-    size_t n_open = count_files("/proc/self/fd");
+    size_t n_open = test_count_open();
     progress = 0.0;
     params.progress = watch_progress;
     ck_assert_msg(akunu_file_compress(from, to, &params, &result, sizeof result) == AKUNU_OK,
@@ -102,7 +93,7 @@ static struct akunu_compress_result compress(const struct akunu_compress_params 
 static void check_fails(const struct akunu_compress_params *params, enum akunu_status status,
                         const char *named)
 {
-    size_t n_open = count_files("/proc/self/fd");
+    size_t n_open = test_count_open();
     ck_assert_int_eq(akunu_file_compress(from, to, params, NULL, 0), status);
     ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
                   named);
@@ -223,35 +214,11 @@ static void convert(void)
                   akunu_last_error());
 }
 
-/* Logits after a few tokens. */
-static float *run(const char *path, uint32_t *n)
-{
-    struct akunu_model_info info;
-    struct akunu_session_params params;
-    static const akunu_token ids[] = { 5, 17, 3, 29, 11, 2, 41, 8 };
-    enum { N = sizeof ids / sizeof *ids };
-    size_t last;
-    struct akunu_model *model = akunu_model_load(path, NULL);
-    ck_assert_msg(model != NULL, "%s", akunu_last_error());
-    akunu_model_get_info(model, &info, sizeof info);
-    akunu_session_params_default(&params, sizeof params);
-    params.context = params.batch = N;
-    struct akunu_session *session = akunu_session_new(model, &params);
-    akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_int_eq(akunu_session_prefill(session, sequence, ids, N, NULL, NULL, &last), AKUNU_OK);
-    *n = info.vocab_size;
-    float *logits = malloc(*n * sizeof *logits);
-    memcpy(logits, akunu_session_logits(session, last), *n * sizeof *logits);
-    akunu_session_free(session);
-    akunu_model_free(model);
-    return logits;
-}
-
 /* Of a model with another rotation, window or scale they would be others. */
 static void check_logits(void)
 {
     uint32_t n, other;
-    float *x = run(from, &n), *y = run(to, &other);
+    float *x = test_last_logits(from, NULL, &n), *y = test_last_logits(to, NULL, &other);
     double xx = 0.0, xy = 0.0, yy = 0.0;
     ck_assert_uint_eq(n, other);
     for (uint32_t i = 0; i < n; i++) {

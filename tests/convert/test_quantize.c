@@ -2,6 +2,7 @@
  * its forms, and the same file whatever the threads. How near the blocks are is for
  * tests/quantize. */
 #include "tests/convert/models.h"
+#include "tests/last_logits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -602,34 +603,6 @@ START_TEST(importance_refused)
 END_TEST
 
 /* ---- While a model is loaded -------------------------------------------- */
-static float *run(const char *path, const char *type, uint32_t *n)
-{
-    static const akunu_token ids[] = { 5, 17, 3, 29, 11, 2, 31, 8 };
-    enum { N = sizeof ids / sizeof *ids };
-    struct akunu_load_params load;
-    struct akunu_session_params params;
-    struct akunu_model_info info;
-    size_t last;
-    akunu_load_params_default(&load, sizeof load);
-    load.no_cache = true;
-    load.n_threads = 3;
-    load.quantize = type;
-    struct akunu_model *model = akunu_model_load(path, &load);
-    ck_assert_msg(model != NULL, "%s: %s", path, akunu_last_error());
-    akunu_model_get_info(model, &info, sizeof info);
-    akunu_session_params_default(&params, sizeof params);
-    params.context = params.batch = N;
-    struct akunu_session *session = akunu_session_new(model, &params);
-    akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_int_eq(akunu_session_prefill(session, sequence, ids, N, NULL, NULL, &last), AKUNU_OK);
-    *n = info.vocab_size;
-    float *logits = malloc(*n * sizeof *logits);
-    memcpy(logits, akunu_session_logits(session, last), *n * sizeof *logits);
-    akunu_session_free(session);
-    akunu_model_free(model);
-    return logits;
-}
-
 /* A model that is quantized while it is loaded gives the logits of the file. */
 START_TEST(while_loading)
 {
@@ -640,7 +613,13 @@ START_TEST(while_loading)
     begin(&folder, sources[_i]);
     struct akunu_quantize_params params = params_for("Q4_0");
     struct test_bytes file = quantize(&params);
-    float *loaded = run(from, "Q4_0", &n), *of_file = run(to, NULL, &n_file);
+    struct akunu_load_params load;
+    akunu_load_params_default(&load, sizeof load);
+    load.no_cache = true;
+    load.n_threads = 3;
+    float *of_file = test_last_logits(to, &load, &n_file);
+    load.quantize = "Q4_0";
+    float *loaded = test_last_logits(from, &load, &n);
     ck_assert_uint_eq(n, n_file);
     ck_assert_mem_eq(loaded, of_file, n * sizeof *loaded);
     free(loaded);

@@ -1,7 +1,6 @@
 /* Messages between ranks, by both communicators: threads of this process, and Open MPI, here a fake
  * one whose ranks are threads too. The same rows arrive by both. The watch is tested alone. */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
@@ -17,6 +16,7 @@
 
 #include "dist/watch.h"
 #include "tests/dist/fake_mpi.h"
+#include "tests/process.h"
 #include "tests/test.h"
 
 enum { RANKS = 3 };
@@ -55,18 +55,6 @@ static void failed(ak_status status, const struct ak_error *error, ak_status exp
                   "status %d: '%s', expected '%s'", (int)status, error->message, message);
 }
 
-/* A socket that nobody closed stays in this list. */
-static size_t count_files(void)
-{
-    DIR *files = opendir("/proc/self/fd");
-    size_t n = 0;
-    ck_assert_ptr_nonnull(files);
-    while (readdir(files))
-        n++;
-    closedir(files);
-    return n;
-}
-
 /* ---- Ranks as threads --------------------------------------------------- */
 struct rank {
     enum transport transport;
@@ -100,7 +88,7 @@ static void on_ranks(enum transport transport, uint32_t n, double timeout,
     struct ak_comm *comms[RANKS] = { NULL };
     struct ak_error error = { 0 };
     (void)fake();
-    size_t n_files = count_files();
+    size_t n_files = test_count_open();
     if (transport == LOCAL)
         fine(ak_comm_open_local(n, timeout, comms, &error), &error);
     for (uint32_t i = 0; i < n; i++) {
@@ -109,7 +97,7 @@ static void on_ranks(enum transport transport, uint32_t n, double timeout,
     }
     for (uint32_t i = 0; i < n; i++)
         pthread_join(ranks[i].thread, NULL);
-    ck_assert_uint_eq(count_files(), n_files);
+    ck_assert_uint_eq(test_count_open(), n_files);
 }
 
 /* ---- Messages ----------------------------------------------------------- */
@@ -485,7 +473,7 @@ START_TEST(watch_notices_ends)
         struct ak_watch *w[RANKS];
         struct ak_watch_address address;
         struct ak_error error = { 0 };
-        size_t n_files = count_files();
+        size_t n_files = test_count_open();
         open_comms(c);
         fine(ak_watch_listen(true, &w[0], &address, &error), &error);
         ck_assert_uint_eq(address.n, 1);
@@ -506,7 +494,7 @@ START_TEST(watch_notices_ends)
         }
         ak_watch_free(w[0]);
         close_comms(c);
-        ck_assert_uint_eq(count_files(), n_files);
+        ck_assert_uint_eq(test_count_open(), n_files);
     }
 }
 END_TEST
@@ -529,7 +517,7 @@ START_TEST(watch_notices_silence)
     struct ak_watch *w[RANKS];
     struct ak_watch_address address;
     struct ak_error error = { 0 };
-    size_t n_files = count_files();
+    size_t n_files = test_count_open();
     open_comms(c);
     fine(ak_watch_listen(true, &w[0], &address, &error), &error);
     const uint64_t s = address.secret, greetings[][2] = { { s + 1, 1 }, { s, 0 }, { s, RANKS },
@@ -557,7 +545,7 @@ START_TEST(watch_notices_silence)
     for (int i = 0; i < N; i++)
         close(fds[i]);
     close_comms(c);
-    ck_assert_uint_eq(count_files(), n_files);
+    ck_assert_uint_eq(test_count_open(), n_files);
 }
 END_TEST
 
@@ -569,7 +557,7 @@ START_TEST(watch_greets)
     struct ak_error error = { 0 };
     struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t length = sizeof own;
-    size_t n_files = count_files();
+    size_t n_files = test_count_open();
     uint64_t greeting[2];
     open_comms(c);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -600,7 +588,7 @@ START_TEST(watch_greets)
     failed(ak_watch_connect(c[2], &address, &w, &error), &error, AKUNU_ERROR_IO,
            "rank 0 (alpha) cannot be reached");
     close_comms(c);
-    ck_assert_uint_eq(count_files(), n_files);
+    ck_assert_uint_eq(test_count_open(), n_files);
 }
 END_TEST
 

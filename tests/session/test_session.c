@@ -873,33 +873,21 @@ START_TEST(threads_of_the_environment)
 }
 END_TEST
 
-/* Threads of this process. */
-static size_t count_threads(void)
-{
-    size_t n = 0;
-    DIR *dir = opendir("/proc/self/task");
-    ck_assert_ptr_nonnull(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
 /* A pool that cannot be pinned leaves no threads. */
 START_TEST(pools)
 {
     struct ak_backend_profile profile = { 0 };
     struct ak_error error = { 0 };
     struct ak_pool *pool;
-    size_t before = count_threads();
+    size_t before = test_count_entries("/proc/self/task");
     ck_assert_int_eq(ak_session_create_pool(3, "1023", &profile, &pool, &error),
                      AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_null(pool);
-    ck_assert_uint_eq(count_threads(), before);
+    ck_assert_uint_eq(test_count_entries("/proc/self/task"), before);
     ck_assert_int_eq(ak_session_create_pool(3, NULL, &profile, &pool, &error), AKUNU_OK);
     ck_assert_uint_eq(ak_pool_threads(pool), 3);
     ak_pool_free(pool);
-    ck_assert_uint_eq(count_threads(), before);
+    ck_assert_uint_eq(test_count_entries("/proc/self/task"), before);
 }
 END_TEST
 
