@@ -24,12 +24,24 @@ static float *gates_of(const struct ak_cpu_prepared *p, const struct ak_op_delta
     return row_of(p, d->gates, t) + head / per_group * d->gate_step + head % per_group;
 }
 
-/* x / sqrt(Σx² + 1e-6) · scale in place; the sum is computed by dot_rows. */
+/* Σx² by dot_rows, which takes multiples of AK_LANES: the rest is filled up with zeros. */
+static float sum_squares(const struct ak_cpu_kernels *k, const float *x, uint32_t n)
+{
+    float sum = 0.0f, rest[AK_LANES] = { 0 }, rest_sum;
+    uint32_t whole = n / AK_LANES * AK_LANES;
+    if (whole > 0)
+        k->dot_rows(x, n, 1, x, n, 1, whole, &sum, 1);
+    if (whole == n)
+        return sum;
+    memcpy(rest, x + whole, (n - whole) * sizeof *x);
+    k->dot_rows(rest, AK_LANES, 1, rest, AK_LANES, 1, AK_LANES, &rest_sum, 1);
+    return sum + rest_sum;
+}
+
+/* x / sqrt(Σx² + 1e-6) · scale in place. */
 static void scale_to(const struct ak_cpu_kernels *k, float *x, uint32_t n, float scale)
 {
-    float sum;
-    k->dot_rows(x, n, 1, x, n, 1, n, &sum, 1);
-    scale /= sqrtf(sum + 1e-6f);
+    scale /= sqrtf(sum_squares(k, x, n) + 1e-6f);
     for (uint32_t i = 0; i < n; i++)
         x[i] *= scale;
 }

@@ -22,7 +22,7 @@ enum {
     /* the capacity of interleaved tokens is a multiple of this */
     AK_PANEL_TOKEN_STEP = 24,
     AK_DELTA_COLUMNS_MAX = 64,    /* columns of one delta_rule call */
-    AK_DELTA_STEP = 32,           /* their multiple */
+    AK_DELTA_STEP = 16,           /* their multiple */
     AK_PANEL_BF16_TOKEN_STEP = 16 /* as AK_PANEL_TOKEN_STEP, for BF16 */
 };
 

@@ -3,7 +3,7 @@
  * draft layers after the last one. */
 #include "model/model.h"
 
-enum { USUAL_INTERVAL = 4, HEADS_MAX = 1 << 10, DIM_MAX = 1 << 9, DIM_STEP = 32, TAPS_MAX = 16 };
+enum { USUAL_INTERVAL = 4, HEADS_MAX = 1 << 10, DIM_MAX = 1 << 9, DIM_STEP = 16, TAPS_MAX = 16 };
 
 static ak_status read_layer(const struct ak_meta *meta, const char *key, uint32_t layer,
                             struct ak_spec_config *config, struct ak_error *error)
@@ -140,12 +140,27 @@ static ak_status check_layers(const struct ak_spec_config *c, struct ak_error *e
                    ak_spec_key_name(c, "attention.recurrent_layers"));
 }
 
+/* The convolutions before the rule apply it as well as the feed-forward part; models are published
+ * with silu alone. */
+static ak_status check_activation(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  struct ak_error *error)
+{
+    enum ak_op_activation activation = AK_OP_ACTIVATION_SILU;
+    char key[AK_SPEC_KEY_BYTES], value[AK_META_SHOWN_BYTES];
+    struct ak_meta meta;
+    AK_TRY(ak_spec_read_activation(p, config, "hidden_act", &activation, error));
+    if (activation == AK_OP_ACTIVATION_SILU || !ak_spec_find(p, config, "hidden_act", key, &meta))
+        return AKUNU_OK;
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s is %s; supported: silu", key,
+                   ak_meta_show(&meta, value));
+}
+
 ak_status ak_spec_describe_delta(const struct ak_provider *p, const struct ak_spec_config *config,
                                  struct ak_spec_descriptor *out, struct ak_error *error)
 {
-    (void)p;
     AK_TRY(check_heads(config, error));
     AK_TRY(check_layers(config, error));
+    AK_TRY(check_activation(p, config, error));
     uint64_t keys = (uint64_t)config->delta_k_heads * config->delta_k_dim,
              values = (uint64_t)config->delta_v_heads * config->delta_v_dim;
     out->gated_attention = true;

@@ -50,7 +50,6 @@ const struct ak_family ak_family_qwen35 = {
     .names = names,
     .description = "Qwen3.5, text only",
     .configure = ak_spec_read_delta,
-    .activation_key = "hidden_act",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -62,7 +62,6 @@ const struct ak_family ak_family_qwen35moe = {
     .names = names,
     .description = "Qwen3.5 with experts, text only",
     .configure = ak_spec_read_delta,
-    .activation_key = "hidden_act",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,

@@ -56,7 +56,6 @@ const struct ak_family ak_family_qwen3next = {
     .names = names,
     .description = "Qwen3-Next",
     .configure = ak_spec_read_delta,
-    .activation_key = "hidden_act",
     .describe = describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
