@@ -44,9 +44,10 @@ struct ak_audio {
     int fd; /* a file; −1: none, or it was spooled */
     struct ak_spool spool;
     struct ak_parts parts;
-    size_t part;                /* the current one */
-    struct ak_decoder *decoder; /* of the current part; NULL: not opened */
-    float *frames;              /* [PIECE][channels] as the file has them, of the widest part */
+    size_t part;                 /* the current one */
+    struct ak_decoder *decoder;  /* of the current part; NULL: not opened */
+    float *frames;               /* [PIECE][channels] as the file has them, of the widest part */
+    float weights[CHANNELS_MAX]; /* of the current part's channels in a mono sample */
     float mixed[PIECE];
     size_t n_mixed, used_mixed;
     bool part_ended, ended; /* the part, the source has no more */
@@ -317,6 +318,7 @@ ak_status ak_audio_open_samples(const float *samples, size_t n, unsigned rate,
     audio->n_samples = n;
     audio->rate = rate;
     audio->channels = 1;
+    audio->weights[0] = 1.0f;
     ak_status status = check_layout(audio, rate, 1, n, error);
     if (status == AKUNU_OK)
         audio->seconds = (double)n / rate;
@@ -359,6 +361,8 @@ static ak_status open_part(struct ak_audio *audio, struct ak_error *error)
                                ak_decoder_rate(audio->decoder) != part->rate))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: the file was changed while it was read",
                        audio->name);
+    if (status == AKUNU_OK)
+        ak_decoder_weights(audio->decoder, audio->weights);
     return status;
 }
 
@@ -378,7 +382,7 @@ static ak_status read_frames(struct ak_audio *audio, size_t max, const float **o
     return AKUNU_OK;
 }
 
-/* Mono samples of the part's rate: the mean of the channels. */
+/* Mono samples of the part's rate. */
 static ak_status mix(struct ak_audio *audio, float *out, size_t max, size_t *n,
                      struct ak_error *error)
 {
@@ -387,8 +391,8 @@ static ak_status mix(struct ak_audio *audio, float *out, size_t max, size_t *n,
     for (size_t i = 0; i < *n; i++) {
         float sum = 0.0f;
         for (unsigned c = 0; c < audio->channels; c++)
-            sum += frames[i * audio->channels + c];
-        out[i] = sum / (float)audio->channels;
+            sum += audio->weights[c] * frames[i * audio->channels + c];
+        out[i] = sum;
         if (!isfinite(out[i]))
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: sample %llu is not a finite number",
                            audio->name, (unsigned long long)(audio->read + i));

@@ -165,6 +165,84 @@ unsigned ak_decoder_channels(const struct ak_decoder *d)
     return (unsigned)d->info.channels;
 }
 
+/* ---- Mixing down --------------------------------------------------------- */
+enum { LAYOUT_MAX = 8 };
+
+/* Channels of files that do not say what theirs are, by their number: F: front left and right, C:
+ * center, B: at the back or the sides, L: low frequencies. Xiph's are those of the specifications
+ * of Vorbis and Opus, the others ffmpeg's default ones. */
+static const char *const xiph_layouts[LAYOUT_MAX + 1] = {
+    [3] = "FCF", [4] = "FFBB", [5] = "FCFBB", [6] = "FCFBBL", [7] = "FCFBBBL", [8] = "FCFBBBBL",
+};
+static const char *const flac_layouts[LAYOUT_MAX + 1] = {
+    [3] = "FFC", [4] = "FFBB", [5] = "FFCBB", [6] = "FFCLBB", [7] = "FFCLBBB", [8] = "FFCLBBBB",
+};
+static const char *const other_layouts[LAYOUT_MAX + 1] = {
+    [3] = "FFL", [4] = "FFCB", [5] = "FFCBB", [6] = "FFCLBB", [7] = "FFCLBBB", [8] = "FFCLBBBB",
+};
+
+static char kind_of_channel(int channel)
+{
+    switch (channel) {
+    case SF_CHANNEL_MAP_MONO:
+    case SF_CHANNEL_MAP_CENTER:
+    case SF_CHANNEL_MAP_FRONT_CENTER: return 'C';
+    case SF_CHANNEL_MAP_LEFT:
+    case SF_CHANNEL_MAP_RIGHT:
+    case SF_CHANNEL_MAP_FRONT_LEFT:
+    case SF_CHANNEL_MAP_FRONT_RIGHT:
+    case SF_CHANNEL_MAP_FRONT_LEFT_OF_CENTER:
+    case SF_CHANNEL_MAP_FRONT_RIGHT_OF_CENTER: return 'F';
+    case SF_CHANNEL_MAP_REAR_CENTER:
+    case SF_CHANNEL_MAP_REAR_LEFT:
+    case SF_CHANNEL_MAP_REAR_RIGHT:
+    case SF_CHANNEL_MAP_SIDE_LEFT:
+    case SF_CHANNEL_MAP_SIDE_RIGHT: return 'B';
+    default: return 'L'; /* and those above, which ffmpeg drops, too */
+    }
+}
+
+/* Kinds of the channels as the file says them; false: it does not. Of AIFF libsndfile 1.2 gives
+ * numbers from memory that it did not set. */
+static bool read_layout(const struct ak_decoder *d, char *kinds)
+{
+    int map[LAYOUT_MAX] = { 0 }, n = d->info.channels;
+    if ((d->info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_AIFF ||
+        sf_command(d->file, SFC_GET_CHANNEL_MAP_INFO, map, n * (int)sizeof *map) != SF_TRUE)
+        return false;
+    for (int i = 0; i < n; i++)
+        kinds[i] = kind_of_channel(map[i]);
+    return true;
+}
+
+static const char *default_layout(const struct ak_decoder *d)
+{
+    switch (d->info.format & SF_FORMAT_TYPEMASK) {
+    case SF_FORMAT_OGG: return xiph_layouts[d->info.channels];
+    case SF_FORMAT_FLAC: return flac_layouts[d->info.channels];
+    default: return other_layouts[d->info.channels];
+    }
+}
+
+static float weight_of(char kind)
+{
+    return kind == 'C' ? 1.0f : kind == 'F' ? 0.70710678f : kind == 'B' ? 0.5f : 0.0f;
+}
+
+void ak_decoder_weights(const struct ak_decoder *d, float *weights)
+{
+    char said[LAYOUT_MAX];
+    int n = d->info.channels;
+    const char *kinds = NULL;
+    float sum = 0.0f;
+    if (n > 1 && n <= LAYOUT_MAX)
+        kinds = read_layout(d, said) ? said : default_layout(d);
+    for (int i = 0; kinds && i < n; i++)
+        sum += weights[i] = weight_of(kinds[i]);
+    for (int i = 0; i < n; i++)
+        weights[i] = sum > 0.0f ? weights[i] / sum : 1.0f / (float)n;
+}
+
 size_t ak_decoder_read(struct ak_decoder *d, float *out, size_t max)
 {
     sf_count_t got = sf_readf_float(d->file, out, (sf_count_t)max);
@@ -200,6 +278,11 @@ unsigned ak_decoder_channels(const struct ak_decoder *d)
 {
     (void)d;
     return 0;
+}
+
+void ak_decoder_weights(const struct ak_decoder *d, float *weights)
+{
+    (void)d, (void)weights;
 }
 
 size_t ak_decoder_read(struct ak_decoder *d, float *out, size_t max)

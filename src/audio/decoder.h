@@ -20,6 +20,8 @@ void ak_decoder_close(struct ak_decoder *d); /* accepts NULL */
 uint64_t ak_decoder_samples(const struct ak_decoder *d);
 unsigned ak_decoder_rate(const struct ak_decoder *d);
 unsigned ak_decoder_channels(const struct ak_decoder *d);
+/* The share of each channel in a mono sample, [channels], as ffmpeg mixes down. They sum to 1. */
+void ak_decoder_weights(const struct ak_decoder *d, float *weights);
 
 /* Up to `max` frames; fewer at the end, or where damage begins. */
 size_t ak_decoder_read(struct ak_decoder *d, float *out, size_t max);
