@@ -11,8 +11,9 @@ extern "C" {
 /* ---- Audio -------------------------------------------------------------- */
 /* An audio file of any rate, any number of channels and any format that libsndfile decodes (WAV,
  * FLAC, Ogg, Opus, MP3), or WebM and Matroska with such a stream; channels are mixed down as ffmpeg
- * does: stereo by its mean. Files that were joined are read one after another. It is read as often as it is needed, a
- * piece at a time. A named pipe is read to its end first, and its writer waited for.
+ * does: stereo by its mean. Samples are cut off at -1 and 1. Files that were joined are read one
+ * after another. It is read as often as it is needed, a piece at a time. A named pipe is read to
+ * its end first, and its writer waited for.
  * AKUNU_ERROR_FORMAT: not there, not audio, damaged, or without a sample; AKUNU_ERROR_UNSUPPORTED:
  * the library was built without libsndfile. */
 struct akunu_audio;

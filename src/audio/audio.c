@@ -440,6 +440,14 @@ static void end_part(struct ak_audio *audio)
     }
 }
 
+/* Samples beyond the range of 16 bits are cut off at it: openai-whisper reads files so. Decoders of
+ * loud music and resamplers exceed it. */
+static void clip_samples(float *samples, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        samples[i] = fminf(fmaxf(samples[i], -1.0f), 1.0f);
+}
+
 ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *n,
                         struct ak_error *error)
 {
@@ -453,6 +461,8 @@ ak_status ak_audio_read(struct ak_audio *audio, float *out, size_t max, size_t *
             AK_TRY(mix(audio, out + *n, ak_min_size(max - *n, PIECE), &got, error));
         else
             AK_TRY(resample(audio, out + *n, max - *n, &got, error));
+        if (!audio->samples)
+            clip_samples(out + *n, got);
         *n += got;
         if (audio->part_ended && (is_direct || got == 0))
             end_part(audio);

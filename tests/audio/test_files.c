@@ -139,6 +139,29 @@ START_TEST(surround_as_ffmpeg)
 }
 END_TEST
 
+/* openai-whisper reads samples of 16 bits from ffmpeg, which cuts larger ones off. */
+START_TEST(too_loud)
+{
+    for (int rate = 16000; rate <= 44100; rate += 28100) {
+        struct file f = make_tone(SF_FORMAT_WAV | SF_FORMAT_FLOAT, rate, 1, LOW, 0.5);
+        for (int64_t at = file_find(&f, 0, "data", 4) + 8; at + 4 <= f.n; at += 4) {
+            float sample;
+            memcpy(&sample, f.bytes + at, 4);
+            sample *= 4.0f;
+            memcpy(f.bytes + at, &sample, 4);
+        }
+        struct heard *h = hear(&f);
+        float loudest = 0.0f;
+        check_seconds(h, 0.5, 0.0);
+        for (size_t i = 0; i < h->n; i++)
+            loudest = fmaxf(loudest, fabsf(h->samples[i]));
+        ck_assert_msg(loudest <= 1.0f && loudest > 0.999f, "%g", (double)loudest);
+        free(h);
+        file_free(&f);
+    }
+}
+END_TEST
+
 /* Files of different kinds in one, with tags between. */
 START_TEST(joined_kinds)
 {
@@ -492,6 +515,7 @@ int main(void)
     tcase_add_loop_test(any, joined, 0, N_FORMATS);
     tcase_add_test(any, channels_are_mixed);
     tcase_add_test(any, surround_as_ffmpeg);
+    tcase_add_test(any, too_loud);
     tcase_add_test(any, joined_kinds);
     tcase_add_test(any, tags);
     tcase_add_test(any, rest);
