@@ -120,7 +120,8 @@ ak_status ak_decoder_open(const struct ak_audio_part *part, int fd, const char *
         ak_free(d);
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: not audio that can be decoded (%s); WAV, FLAC, Ogg Vorbis, Opus, MP3, "
-                       "AIFF, WebM and others of libsndfile can",
+                       "AIFF, WebM and others of libsndfile can; if it is audio, convert it to WAV "
+                       "first, for example with ffmpeg -i INPUT OUTPUT.wav",
                        name, sf_strerror(NULL));
     }
     *out = d;

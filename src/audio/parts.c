@@ -125,7 +125,8 @@ void ak_parts_warn(struct ak_parts *p, const char *format, ...)
 }
 
 /* A file whose first bytes no scanner knows: MPEG frames after a cut or padding, or what libsndfile
- * may know. */
+ * may know. What it would take for MPEG frames because of a tag or two bytes is refused here:
+ * mpg123 would print lines of its own. */
 static ak_status add_unknown(struct ak_scan *s, int64_t *end, struct ak_error *error)
 {
     struct ak_audio_part *part;
@@ -133,9 +134,16 @@ static ak_status add_unknown(struct ak_scan *s, int64_t *end, struct ak_error *e
     const char *foreign = ak_foreign_format(&s->in, at);
     if (foreign)
         return ak_foreign_fail(error, s->name, foreign);
+    const unsigned char *sync = ak_bytes_at(&s->in, at, 2);
+    bool is_mpeg = at > 0 || (sync && ak_bytes_big(sync, 2) >= 0xffe0);
     for (int64_t to = at + LEAD_MAX; at < to; at++)
         if (ak_bytes_are(&s->in, at, "\xff", 1) && ak_scan_mpeg_begins(&s->in, at))
             return ak_scan_mpeg(s, at, end, error);
+    if (is_mpeg)
+        return ak_fail(error, AKUNU_ERROR_FORMAT,
+                       "%s: begins as an MP3 file does, but no frame of sound is in its first %d "
+                       "bytes; expected a whole audio file",
+                       s->name, LEAD_MAX);
     *end = s->in.size;
     return ak_scan_add(s, false, 0, s->in.size, &part, error);
 }

@@ -679,6 +679,35 @@ START_TEST(damaged_mp3)
 }
 END_TEST
 
+/* mpg123 is not asked to find frames in what begins with a tag or with two bytes of one. */
+START_TEST(no_mp3)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } files[] = { { "ID3\x04\0\0\0\0\0\x0a", 10 }, { "\xff\xe4\x22\x79", 4 } };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct file f = { 0 };
+        file_add(&f, files[i].bytes, files[i].n);
+        file_add(&f, NULL, 500);
+        struct heard *h = hear(&f);
+        ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
+        ck_assert_msg(strstr(h->error.message, "begins as an MP3 file does") != NULL, "%s",
+                      h->error.message);
+        free(h);
+        file_free(&f);
+    }
+    struct file text = { 0 };
+    for (int i = 0; i < 100; i++)
+        file_add(&text, "This is no audio.\n", 18);
+    struct heard *h = hear(&text);
+    ck_assert_msg(strstr(h->error.message, "not audio that can be decoded") != NULL, "%s",
+                  h->error.message);
+    free(h);
+    file_free(&text);
+}
+END_TEST
+
 /* FLAC by its marker and a first block that may be one (RFC 9639, section 8.2: blocks of at least
  * 16 samples, a rate that is not 0), MPEG by its frames. */
 START_TEST(beginnings)
@@ -804,6 +833,7 @@ int main(void)
     tcase_add_test(any, mp3_without_a_count);
     tcase_add_test(any, delays_of_mp3);
     tcase_add_test(any, damaged_mp3);
+    tcase_add_test(any, no_mp3);
     tcase_add_test(any, beginnings);
     tcase_add_test(any, foreign_files);
     tcase_add_test(any, foreign_ogg);

@@ -336,6 +336,7 @@ START_TEST(unknown_codecs)
     ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
     ck_assert_msg(strstr(h->error.message, "not audio that can be decoded") != NULL, "%s",
                   h->error.message);
+    ck_assert(strstr(h->error.message, "convert it to WAV first") != NULL);
     free(h);
     file_free(&known);
     file_free(&unknown);
