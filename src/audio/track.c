@@ -252,7 +252,7 @@ ak_status ak_track_end(struct ak_track_writer *w, double seconds, struct ak_erro
 {
     struct ak_audio_part *part;
     AK_TRY(w->codec->end(w, &part, error));
-    if (seconds > w->seconds && w->seconds > 0.0)
+    if (seconds > w->seconds && w->seconds > 0.0 && part->stated == 0)
         part->cut = seconds / w->seconds;
     return AKUNU_OK;
 }

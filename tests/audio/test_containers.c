@@ -55,6 +55,7 @@ struct layout {
     bool has_groups;      /* blocks in groups, the last with `discard` */
     bool discards_before; /* all groups but the last have it instead */
     uint64_t discard;     /* nanoseconds */
+    uint64_t seconds;     /* of the whole, in its header; 0: not there */
     unsigned n_per_block;
 };
 
@@ -146,6 +147,14 @@ static struct file wrap(const struct layout *l, const struct packets *p, size_t 
         at += p->sizes[i];
     add_element(&header, 0x4282, "webm", 4);
     add_master(&f, 0x1a45dfa3, &header, false);
+    if (l->seconds > 0) {
+        struct file info = { 0 };
+        float ticks = 1000.0f * (float)l->seconds;
+        uint32_t bits;
+        memcpy(&bits, &ticks, 4);
+        add_number(&info, 0x4489, bits, 4);
+        add_master(&segment, 0x1549a966, &info, false);
+    }
     add_tracks(&segment, l);
     for (size_t i = first; i < p->n; i += per_block) {
         struct file block = { 0 };
@@ -397,6 +406,31 @@ START_TEST(other_codecs_in_matroska)
     packets_free(p);
     file_free(&mka);
     file_free(&ogg);
+}
+END_TEST
+
+/* The length of FLAC that was cut off stands in its own header: the cut does not lengthen it. */
+START_TEST(cut_flac_in_matroska)
+{
+    struct file flac = make_tone(FLAC, 16000, 1, TONE, 2.0);
+    int64_t sound = 4;
+    while (!(flac.bytes[sound] & 0x80))
+        sound += 4 + (int64_t)ak_bytes_big(flac.bytes + sound + 1, 3);
+    sound += 4 + (int64_t)ak_bytes_big(flac.bytes + sound + 1, 3);
+    struct layout l = {
+        .codec = "A_FLAC", .setup = flac.bytes, .n_setup = (size_t)sound, .seconds = 2
+    };
+    struct packets *p = cut(flac.bytes + sound, (size_t)(flac.n - sound), 400);
+    struct file mka = wrap(&l, p, 0);
+    mka.n = mka.n * 6 / 10;
+    struct heard *h = hear(&mka);
+    ck_assert_msg(h->status == AKUNU_OK, "%s", h->error.message);
+    ck_assert_msg(fabs(h->stated - 2.0) < 0.001 && h->seconds < 1.5, "%.3f s of %.3f s", h->seconds,
+                  h->stated);
+    free(h);
+    packets_free(p);
+    file_free(&mka);
+    file_free(&flac);
 }
 END_TEST
 
@@ -834,6 +868,7 @@ int main(void)
     tcase_add_test(any, delays_of_mp3);
     tcase_add_test(any, damaged_mp3);
     tcase_add_test(any, no_mp3);
+    tcase_add_test(any, cut_flac_in_matroska);
     tcase_add_test(any, beginnings);
     tcase_add_test(any, foreign_files);
     tcase_add_test(any, foreign_ogg);
