@@ -86,11 +86,10 @@ def ffmpeg(*arguments, source=None):
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
 
 
-def ffmpeg_samples(path, channels):
-    """The mean of the channels, as ffmpeg resamples each."""
-    out = np.frombuffer(ffmpeg("-i", str(path), "-f", "f32le", "-ar", str(RATE), "-ac",
-                               str(channels), "-"), np.float32)
-    return out.reshape(-1, channels).mean(1)
+def ffmpeg_samples(path):
+    """What openai-whisper reads."""
+    out = ffmpeg("-i", str(path), "-f", "s16le", "-ar", str(RATE), "-ac", "1", "-")
+    return np.frombuffer(out, np.int16).astype(np.float32) / 32768
 
 
 def our_samples(build, path, piped):
@@ -162,8 +161,8 @@ class Clips:
     def compare(self, name, form, layout, path, parts, piped=False):
         """`parts`: (path, channels) of each, or the clip itself."""
         ours, said = our_samples(self.build, path, piped)
-        whole = len(ffmpeg_samples(path, 1)) / RATE
-        expected = [ffmpeg_samples(*part) for part in parts]
+        whole = len(ffmpeg_samples(path)) / RATE
+        expected = [ffmpeg_samples(part) for part, _ in parts]
         sum_parts, n = sum(len(e) for e in expected) / RATE, len(ours) / RATE
         smallest, at = 1.0, 0
         for part in expected:
