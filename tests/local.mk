@@ -133,7 +133,7 @@ tests_server_test_tls_LDADD = $(LDADD) $(MICROHTTPD_LIBS)
 # By name, for tests/golden/json_schema_suite.py.
 EXTRA_PROGRAMS += tests/grammar/grammar_batch
 
-# By name, for tests/golden/clips.py.
+# By name, for tests/golden/clips.py and audio_clips.py.
 EXTRA_PROGRAMS += tests/audio/decode
 
 # The examples, which tests/api/examples.sh runs; leaks.c counts what they leave allocated.

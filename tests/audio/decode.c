@@ -1,6 +1,6 @@
 /* Writes the samples that the library reads of an audio file to standard output, for
- * tests/golden/clips.py: 16,000 floats a second. Standard error gets the seconds that the headers
- * say, those that were read, and the warning. A FILE of "-" is standard input. */
+ * tests/golden/clips.py and audio_clips.py: 16,000 floats a second. Standard error gets the seconds
+ * that the headers say, those that were read, and the warning. A FILE of "-" is standard input. */
 #include <stdio.h>
 #include <string.h>
 
