@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/audio/au.c \
 	src/audio/audio.c \
 	src/audio/audio.h \

@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/base/available.c \
 	src/base/available.h \
 	src/base/buffer.h \

@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/cpu/attention.c \
 	src/cpu/backend.c \
 	src/cpu/backend.h \

@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/grammar/builder.c \
 	src/grammar/builder.h \
 	src/grammar/chars.c \

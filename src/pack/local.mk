@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/pack/adapter.c \
 	src/pack/bind.c \
 	src/pack/bind.h \

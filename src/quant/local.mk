@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/quant/affine.c \
 	src/quant/block.h \
 	src/quant/codebook.c \

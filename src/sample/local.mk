@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/sample/adaptive_p.c \
 	src/sample/candidates.c \
 	src/sample/candidates.h \

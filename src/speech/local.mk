@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/speech/align.c \
 	src/speech/align.h \
 	src/speech/decode.c \

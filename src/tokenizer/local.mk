@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/tokenizer/bpe.c \
 	src/tokenizer/bytes.c \
 	src/tokenizer/charsmap.c \

@@ -1,4 +1,4 @@
-libak_la_SOURCES += \
+libloops_la_SOURCES += \
 	src/vad/detect.c \
 	src/vad/detect.h \
 	src/vad/file.c \
