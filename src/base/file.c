@@ -201,6 +201,8 @@ void ak_file_advise(const struct ak_file *file, uint64_t offset, uint64_t bytes,
                     enum ak_file_advice advice)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!file->data) /* an empty file */
+        return;
     if (advice == AK_FILE_COPIED)
         set_apart(file, offset, bytes, page);
     uint64_t begin = offset / page * page, end = ak_round_up(offset + bytes, page);

@@ -25,7 +25,9 @@
 #ifdef __x86_64__
 enum { EAX, EBX, ECX, EDX };
 
-static inline bool has_cpuid_bit(unsigned leaf, unsigned subleaf, unsigned reg, unsigned bit)
+/* Not every build has a bundle that asks these. */
+__attribute__((unused)) static bool has_cpuid_bit(unsigned leaf, unsigned subleaf, unsigned reg,
+                                                  unsigned bit)
 {
     unsigned r[4];
     return __get_cpuid_count(leaf, subleaf, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) &&
@@ -33,7 +35,7 @@ static inline bool has_cpuid_bit(unsigned leaf, unsigned subleaf, unsigned reg, 
 }
 
 /* Requests the tile registers: they are large, so Linux saves them only for processes that ask. */
-static inline bool system_grants_tiles(void)
+__attribute__((unused)) static bool system_grants_tiles(void)
 {
     /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };

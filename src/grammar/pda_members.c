@@ -20,7 +20,9 @@ static struct view load_view(const struct ak_pda *m, const struct ak_pda_node *f
 {
     const struct ak_grammar *g = m->g;
     const struct ak_grammar_members *members = &g->members[g->exprs[f->expr].a];
-    struct view v = { .m = members, .list = g->member + members->first, .exprs = g->exprs };
+    struct view v = { .m = members,
+                      .list = members->n > 0 ? g->member + members->first : NULL,
+                      .exprs = g->exprs };
     if (f->position > 0) {
         const uint64_t *words = m->words + m->member_sets[f->position].first;
         v.n = (uint32_t)words[0];

@@ -166,7 +166,7 @@ size_t ak_wide_mark(const char *text, size_t n, unsigned flags, char *out)
         n_out = put(out, n_out, text + at, length);
         n_out = form == AS_WIDE ? put(out, n_out, "\"}", 2) : put(out, n_out, ".0", 2);
     }
-    return put(out, n_out, text + kept, n - kept);
+    return n > kept ? put(out, n_out, text + kept, n - kept) : n_out;
 }
 
 /* ---- Marked values ------------------------------------------------------ */

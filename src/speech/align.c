@@ -67,11 +67,15 @@ static void add_filtered(const float *row, size_t n, float *sums)
 {
     for (size_t j = 0; j < n; j++) {
         float around[FILTER];
+        if (n <= HALF) { /* too short to be mirrored */
+            sums[j] += row[j];
+            continue;
+        }
         for (size_t k = 0; k < FILTER; k++) {
             size_t at = j + k < HALF ? HALF - j - k : j + k - HALF;
             around[k] = row[at < n ? at : 2 * (n - 1) - at];
         }
-        sums[j] += n > HALF ? find_median(around) : row[j];
+        sums[j] += find_median(around);
     }
 }
 

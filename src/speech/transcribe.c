@@ -91,7 +91,9 @@ static size_t put_previous(const struct transcriber *t)
     size_t room = min_size(n_max - n_kept, limit - n);
     if (task->previous_max > 0)
         room = min_size(room, task->previous_max);
-    return n + put_last(t->initial + n, t->written + from, t->n_written - from, room);
+    if (t->n_written > from)
+        n += put_last(t->initial + n, t->written + from, t->n_written - from, room);
+    return n;
 }
 
 /* The tokens before a window's text. */
