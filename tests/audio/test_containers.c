@@ -644,11 +644,37 @@ static struct file tone_in_mp3(double seconds, int64_t *xing)
     return f;
 }
 
+enum { MP3_DELAY = 576 + 529 /* samples of LAME and of the decoder */ };
+
+/* Encoders whose name makes ffmpeg drop the delay that they state. */
+START_TEST(encoders_of_mp3)
+{
+    static const struct {
+        const char *name;
+        bool counts;
+    } cases[] = {
+        { "LAME", true }, { "Lavf", true }, { "Lavc", true }, { "GOGO", false }, { "L3.9", false }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t xing;
+        struct file a = tone_in_mp3(1.0, &xing);
+        if (xing >= 0) {
+            memcpy(a.bytes + file_find(&a, xing, "LAME", 4), cases[i].name, 4);
+            struct heard *h = hear(&a);
+            ck_assert_msg(cases[i].counts ? h->n == 16000 : h->n >= 16000 + MP3_DELAY,
+                          "%s: %zu samples", cases[i].name, h->n);
+            free(h);
+        }
+        file_free(&a);
+    }
+}
+END_TEST
+
 /* Only a head of an encoder that gives its name says what to drop: without it, and without a head,
- * ffmpeg keeps LAME's delay of 576 samples and the decoder's of 529. */
+ * ffmpeg keeps both delays. */
 START_TEST(delays_of_mp3)
 {
-    enum { DELAY = 576 + 529, HEADER = 13 /* before "Xing" of MPEG 2, mono */ };
+    enum { DELAY = MP3_DELAY, HEADER = 13 /* before "Xing" of MPEG 2, mono */ };
     int64_t xing;
     struct file a = tone_in_mp3(1.0, &xing), headless = { 0 };
     if (xing < HEADER) {
@@ -866,6 +892,7 @@ int main(void)
     tcase_add_test(any, mp3);
     tcase_add_test(any, mp3_without_a_count);
     tcase_add_test(any, delays_of_mp3);
+    tcase_add_test(any, encoders_of_mp3);
     tcase_add_test(any, damaged_mp3);
     tcase_add_test(any, no_mp3);
     tcase_add_test(any, cut_flac_in_matroska);

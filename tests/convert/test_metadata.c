@@ -3,6 +3,7 @@
  * constants.py, with the numbers of the configuration. */
 #include "tests/convert/models.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "convert/gguf_write.h"
@@ -445,12 +446,57 @@ START_TEST(file_types)
 }
 END_TEST
 
+/* llama.cpp's numbers of one kind (LLAMA_POOLING_TYPE_…); it has none for several kinds at once,
+ * nor for the maximum. */
+START_TEST(pooling_types)
+{
+    static const struct {
+        const char *modes, *want;
+    } cases[] = {
+        { "\"pooling_mode_mean_tokens\": true", "u 1" },
+        { "\"pooling_mode_cls_token\": true", "u 2" },
+        { "\"pooling_mode_lasttoken\": true", "u 3" },
+        { "\"pooling_mode_max_tokens\": true", "u 0" },
+        { "\"pooling_mode_cls_token\": true, \"pooling_mode_mean_tokens\": true", "u 0" },
+        { "\"pooling_mode_mean_tokens\": true, \"pooling_mode_max_tokens\": true", "u 0" },
+    };
+    static const char *const files[] = { "config.json", "model.safetensors", "modules.json",
+                                         "tokenizer.json", "tokenizer_config.json" };
+    struct test_folder sentence = test_folder_begin();
+    char from[4096], config[256];
+    ck_assert_int_eq(mkdir(test_in(&sentence, "1_Pooling"), 0700), 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "sentence/%s", files[i]);
+        snprintf(from, sizeof from, "%s", test_path(name));
+        ck_assert_int_eq(symlink(from, test_in(&sentence, files[i])), 0);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(config, sizeof config, "{\"word_embedding_dimension\": 32, %s}", cases[i].modes);
+        test_write_text(&sentence, "1_Pooling/config.json", config);
+        struct ak_provider *p = convert_ok(sentence.path, NULL);
+        check_value(p, "bert.pooling_type", cases[i].want);
+        ak_provider_close(p);
+    }
+    ck_assert_int_eq(unlink(test_in(&sentence, "1_Pooling/config.json")), 0);
+    ck_assert_int_eq(rmdir(test_in(&sentence, "1_Pooling")), 0);
+    test_folder_end(&sentence);
+}
+END_TEST
+
 /* Vectors, routers and tables of positions and token types are floats; rows that do not fill blocks
  * are F16, with a single warning. */
+struct warned {
+    int n_lines, n, n_all; /* warnings; "n of n_all quantized tensors" */
+};
+
 static void count_warnings(enum akunu_log_level level, const char *line, void *user)
 {
-    if (level == AKUNU_LOG_WARN && strstr(line, "have F16 instead of Q8_0, because rows of "))
-        ++*(int *)user;
+    struct warned *warned = user;
+    if (level != AKUNU_LOG_WARN || !strstr(line, "have F16 instead of Q8_0, because rows of "))
+        return;
+    warned->n_lines++;
+    ck_assert_msg(sscanf(line, "%d of %d quantized", &warned->n, &warned->n_all) == 2, "%s", line);
 }
 
 START_TEST(types)
@@ -473,19 +519,23 @@ START_TEST(types)
         struct akunu_convert_params params = replacing("Q8_0");
         struct ak_tensor t;
         char from[4096];
-        int n_warnings = 0;
+        struct warned warned = { 0 };
         params.log = count_warnings;
-        params.user = &n_warnings;
+        params.user = &warned;
         snprintf(from, sizeof from, "%s", test_path(cases[i].from));
         struct ak_provider *p = convert_ok(from, &params);
-        size_t at = 0, n_f16 = 0;
-        for (size_t k = 0; ak_provider_tensor(p, k, &t); k++)
+        size_t at = 0;
+        int n_f16 = 0, n_q8 = 0;
+        for (size_t k = 0; ak_provider_tensor(p, k, &t); k++) {
             n_f16 += t.type == AK_QUANT_F16;
+            n_q8 += t.type == AK_QUANT_Q8_0;
+        }
         while (ak_provider_tensor(p, at, &t) && strcmp(t.name, cases[i].name) != 0)
             at++;
         ck_assert_msg(at < ak_provider_n_tensors(p), "%s", cases[i].name);
         ck_assert_msg(t.type == cases[i].type, "%s is %s", t.name, ak_quant_info(t.type)->name);
-        ck_assert_int_eq(n_warnings, n_f16 > 0);
+        ck_assert_int_eq(warned.n_lines, n_f16 > 0);
+        ck_assert(n_f16 == 0 || (warned.n == n_f16 && warned.n_all == n_f16 + n_q8));
         ak_provider_close(p);
     }
 }
@@ -814,6 +864,7 @@ int main(void)
     tcase_add_test(t, names);
     tcase_add_test(t, absent);
     tcase_add_test(t, file_types);
+    tcase_add_test(t, pooling_types);
     tcase_add_test(t, types);
     tcase_add_test(t, many_tensors);
     tcase_add_test(t, special_tokens);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "tests/server/client.h"
+#include "tests/st_files.h"
 
 static struct child server;
 
@@ -30,17 +31,20 @@ static json_t *ask_json(const char *path, const char *body, int code)
     "[\"Paris is the capital of France.\", {\"text\": \"The panda is a bear of China.\"}, "        \
     "\"b\"]"
 
-/* The scores of transformers for the first two pairs of pairs.txt. */
-static void read_scores(double out[2])
+/* The first two of pairs.txt. */
+#define PAIRS "[\"The panda is a bear of China.\", \"Paris is the capital of France.\"]"
+
+/* The logits of transformers for the first two pairs of the model's pairs.txt, n of each. */
+static void read_logits(const char *model, size_t n, double out[])
 {
-    char path[4096], line[4096];
-    snprintf(path, sizeof path, "%s/rerankers/bert/pairs.txt", getenv("AK_TEST_DATA"));
+    char path[4096], line[4096], *at;
+    snprintf(path, sizeof path, "%s/rerankers/%s/pairs.txt", getenv("AK_TEST_DATA"), model);
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     for (int i = 0; i < 8; i++) {
-        ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
-        if (i % 4 == 3)
-            out[i / 4] = atof(line);
+        ck_assert_ptr_nonnull(at = fgets(line, sizeof line, file));
+        for (size_t k = 0; i % 4 == 3 && k < n; k++)
+            *out++ = strtod(at, &at);
     }
     fclose(file);
 }
@@ -49,7 +53,7 @@ START_TEST(forms)
 {
     static const char *const paths[] = { "/v1/rerank", "/rerank", "/reranking", "/v1/reranking" };
     double panda[2];
-    read_scores(panda);
+    read_logits("bert", 1, panda);
     for (int i = 0; i < 4; i++) {
         json_t *value = ask_json(paths[i], "{" PANDA "\"documents\": " DOCUMENTS "}", 200);
         const json_t *results = at(value, "results");
@@ -200,8 +204,55 @@ START_TEST(turns)
 }
 END_TEST
 
+/* A language model in GGUF, whose head gives the probabilities of "yes" and "no": both forms have
+ * that of "yes", the softmax of transformers' logits. */
+START_TEST(probabilities)
+{
+    static const char *const refused[][2] = {
+        { "\"raw_scores\": true", "raw_scores: the head of " },
+        { "\"truncate\": true", "truncate: " },
+    };
+    struct test_folder folder = test_folder_begin();
+    char gguf[128], from[4096];
+    snprintf(gguf, sizeof gguf, "%s", test_in(&folder, "qwen3.gguf"));
+    snprintf(from, sizeof from, "%s/rerankers/qwen3", getenv("AK_TEST_DATA"));
+    ck_assert_msg(test_convert_weights(from, gguf) == AKUNU_OK, "%s", akunu_last_error());
+    const char *const flags[] = { "-m", gguf, "--no-cache", NULL };
+    struct child own = start_server(flags);
+    double logits[2][2];
+    read_logits("qwen3", 2, logits[0]);
+    for (int form = 0; form < 2; form++) {
+        struct answer a =
+            ask(&own, "/rerank",
+                form ? "{" PANDA "\"texts\": " PAIRS "}" : "{" PANDA "\"documents\": " PAIRS "}");
+        json_t *value = json_of(&a, 200);
+        const json_t *results = form ? value : at(value, "results");
+        ck_assert_uint_eq(json_array_size(results), 2);
+        for (size_t k = 0; k < 2; k++) {
+            const json_t *one = json_array_get(results, k);
+            const double *l = logits[json_integer_value(at(one, "index"))];
+            double want = 1.0 / (1.0 + exp(l[1] - l[0]));
+            double got = json_number_value(at(one, form ? "score" : "relevance_score"));
+            ck_assert_msg(fabs(got - want) < 1e-3, "%d: %g, and not %g", form, got, want);
+        }
+        json_decref(value);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        char body[256];
+        snprintf(body, sizeof body, "{" PANDA "\"texts\": [\"a\"], %s}", refused[i][0]);
+        struct answer a = ask(&own, "/rerank", body);
+        json_t *value = json_of(&a, 400);
+        ck_assert_msg(strstr(text_at(value, "error.message"), refused[i][1]) != NULL, "%s",
+                      text_at(value, "error.message"));
+        json_decref(value);
+    }
+    ck_assert_int_eq(stop_server(&own, SIGTERM), 0);
+    test_folder_end(&folder);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = { forms, tei, refusals, turns, NULL };
+    const TTest *const tests[] = { forms, tei, probabilities, refusals, turns, NULL };
     return run_server_tests("rerank", start, stop, tests);
 }
