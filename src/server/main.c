@@ -258,6 +258,10 @@ static void close_server(struct server *s)
         server_close_embedder(&s->models[i]);
         server_close_speech(&s->models[i]);
     }
+    /* one more signal would kill what is ending, with another exit status */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     http_free(s->http);
     server_close_models(s);
     free(s->n_requests);

@@ -1339,6 +1339,24 @@ START_TEST(drains)
 }
 END_TEST
 
+/* Signals until the very end do not change the exit status. */
+START_TEST(impatient_signals)
+{
+    int status;
+    for (int i = 0; i < 5; i++) {
+        pid_t ended = 0;
+        while (ended == 0) {
+            kill(server.pid, i % 2 ? SIGINT : SIGTERM);
+            ended = waitpid(server.pid, &status, WNOHANG);
+        }
+        ck_assert_int_eq(ended, server.pid);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "round %d: status %x", i,
+                      status);
+        start();
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = { small_routes,
@@ -1367,6 +1385,7 @@ int main(void)
                                    large_bodies,
                                    refusals,
                                    drains,
+                                   impatient_signals,
                                    NULL };
     return run_server_tests("server", start, stop, tests);
 }
