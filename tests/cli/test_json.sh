@@ -148,6 +148,7 @@ else
     mkfifo "$work/clip"
     cat "$work/silence.wav" >"$work/clip" &
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --json "$work/clip"
+    kill $! 2>/dev/null || : # it waits for ever where nothing was read
     valid transcribe
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf --json "$work/silence.wav" -otxt -ovtt -osrt -ocsv -olrc -oj -of "$work/out"
     cmp -s "$out" "$work/out.json"
