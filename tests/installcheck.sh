@@ -47,6 +47,27 @@ int main()
 }
 PROGRAM
 
+headers=$(cd "$source/include" && printf '%s\n' akunu/*.h)
+functions=$(cat "$source"/include/akunu/*.h | tr '\n' ' ' | grep -o 'AKUNU_API [^(]*(' | sed -n 's/.*[ *]\(akunu_[a-z0-9_]*\)($/\1/p')
+
+# Every function has a C name in C++ too, and the library has it.
+# Lists of words.
+# shellcheck disable=SC2086
+{
+    printf '#include <%s>\n' $headers
+    echo 'using function = void (*)();'
+    echo 'static const function all[] = {'
+    printf '    reinterpret_cast<function>(&%s),\n' $functions
+    echo '};'
+    echo 'int main()'
+    echo '{'
+    echo '    for (function one : all)'
+    echo '        if (!one)'
+    echo '            return 1;'
+    echo '    return 0;'
+    echo '}'
+} >"$work/every.cc"
+
 # $1: a name; the rest: what the linker is given for akunu.
 try() {
     name=$1
@@ -63,6 +84,9 @@ try() {
     if command -v "$CXX" >/dev/null; then
         # shellcheck disable=SC2046,SC2086
         $CXX -std=c++17 $warnings $CFLAGS $(pc --cflags) "$work/hello.cc" -o "$work/hello-$name" $AK_LDFLAGS "$@"
+        # shellcheck disable=SC2046,SC2086
+        $CXX -std=c++17 $warnings -Wno-cast-function-type $CFLAGS $(pc --cflags) "$work/every.cc" -o "$work/every-$name" $AK_LDFLAGS "$@"
+        "$work/every-$name" || fail "the C++ program of all functions failed"
         hello=$("$work/hello-$name") || fail "the C++ program failed"
         [ "$hello" = "$version" ] || fail "akunu_version() is $hello, akunu.pc says $version"
         echo "installcheck: $name: C11 and C++17"
@@ -82,13 +106,13 @@ for flag in $alone; do
 done
 
 # Each header stands alone.
-for header in core files measure sample schedule text; do
-    echo "#include <akunu/$header.h>" >"$work/$header.c"
+for header in $headers; do
+    echo "#include <$header>" >"$work/header.c"
     # shellcheck disable=SC2046,SC2086
-    $CC -std=c11 $warnings $(pc --cflags) -fsyntax-only "$work/$header.c" || fail "akunu/$header.h does not compile as C11"
+    $CC -std=c11 $warnings $(pc --cflags) -fsyntax-only "$work/header.c" || fail "$header does not compile as C11"
     # shellcheck disable=SC2046,SC2086
-    ! command -v "$CXX" >/dev/null || $CXX -std=c++17 $warnings $(pc --cflags) -fsyntax-only -x c++ "$work/$header.c" ||
-        fail "akunu/$header.h does not compile as C++17"
+    ! command -v "$CXX" >/dev/null || $CXX -std=c++17 $warnings $(pc --cflags) -fsyntax-only -x c++ "$work/header.c" ||
+        fail "$header does not compile as C++17"
 done
 
 library=$libdir/libakunu.so
@@ -98,8 +122,7 @@ if [ -e "$library" ]; then
     readelf -d "$library" | grep -q 'SONAME.*\[libakunu\.so\.0\]' || fail "$library has no SONAME libakunu.so.0"
     others=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v '^akunu_' || true)
     [ -z "$others" ] || fail "$library exports more than akunu_…: $others"
-    # shellcheck disable=SC2013
-    for name in $(sed -n 's/^AKUNU_API .*[ *]\(akunu_[a-z0-9_]*\)(.*/\1/p' "$source"/include/akunu/*.h); do
+    for name in $functions; do
         nm -D --defined-only "$library" | grep -q " T $name\$" || fail "$library lacks $name"
     done
 fi

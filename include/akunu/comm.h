@@ -18,6 +18,10 @@
 
 #include "akunu/core.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Number of processes (ranks) that mpirun has started, this one included; 1: mpirun has not started
  * this process. *rank: which of them this is, from 0 on. Loads nothing. */
 AKUNU_API unsigned akunu_comm_count(unsigned *rank);
@@ -51,5 +55,9 @@ struct akunu_comm_counts {
 };
 AKUNU_API enum akunu_status akunu_comm_get_counts(const struct akunu_comm *comm,
                                                   struct akunu_comm_counts *counts, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
