@@ -20,6 +20,7 @@
 #include "store/store.h"
 #include "tests/out_of_memory.h"
 #include "tests/process.h"
+#include "tests/store_header.h"
 
 enum { BLOCK = 256 * 1024, UNKNOWN = 100 }; /* UNKNOWN: number of a file without a model's path */
 
@@ -389,7 +390,7 @@ static void check_header(const uint8_t page[AK_STORE_HEADER_BYTES],
 {
     struct ak_store_header got = { 0 };
     ck_assert(ak_store_header_read(page, &got));
-    ck_assert_mem_eq(&got, expected, sizeof got);
+    test_same_header(&got, expected);
 }
 
 /* A header is as store.h says, by byte; read, it is the one that was written. With another bit it
