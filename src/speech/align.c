@@ -65,12 +65,13 @@ static float find_median(float x[FILTER])
  * mirrored. */
 static void add_filtered(const float *row, size_t n, float *sums)
 {
+    if (n <= HALF) { /* too short to be mirrored */
+        for (size_t j = 0; j < n; j++)
+            sums[j] += row[j];
+        return;
+    }
     for (size_t j = 0; j < n; j++) {
         float around[FILTER];
-        if (n <= HALF) { /* too short to be mirrored */
-            sums[j] += row[j];
-            continue;
-        }
         for (size_t k = 0; k < FILTER; k++) {
             size_t at = j + k < HALF ? HALF - j - k : j + k - HALF;
             around[k] = row[at < n ? at : 2 * (n - 1) - at];
