@@ -674,7 +674,7 @@ END_TEST
  * ffmpeg keeps both delays. */
 START_TEST(delays_of_mp3)
 {
-    enum { DELAY = MP3_DELAY, HEADER = 13 /* before "Xing" of MPEG 2, mono */ };
+    enum { HEADER = 13 /* before "Xing" of MPEG 2, mono */ };
     int64_t xing;
     struct file a = tone_in_mp3(1.0, &xing), headless = { 0 };
     if (xing < HEADER) {
@@ -700,9 +700,9 @@ START_TEST(delays_of_mp3)
     const struct file *files[] = { &a, &headless };
     for (int i = 0; i < 2; i++) {
         struct heard *h = hear(files[i]);
-        ck_assert_msg(h->n % 576 == 0 && h->n >= 16000 + DELAY, "%d: %zu samples", i, h->n);
+        ck_assert_msg(h->n % 576 == 0 && h->n >= 16000 + MP3_DELAY, "%d: %zu samples", i, h->n);
         for (size_t k = 0; k < whole->n; k++)
-            ck_assert_msg(fabsf(h->samples[k + DELAY] - whole->samples[k]) < 1e-4f,
+            ck_assert_msg(fabsf(h->samples[k + MP3_DELAY] - whole->samples[k]) < 1e-4f,
                           "%d: sample %zu", i, k);
         ck_assert_str_eq(h->warning, "");
         ck_assert(fabs(h->stated - h->seconds) < 0.001);
