@@ -17,9 +17,9 @@ static void end_line(struct cli_answer *a)
 {
     cli_wrap_end(&a->wrap);
     cli_wrap_begin(&a->wrap, a->out);
-    if (a->last_byte && a->last_byte != '\n')
+    if (a->in_line)
         cli_output_text(output_of(a), "\n");
-    a->last_byte = '\0';
+    a->in_line = false;
 }
 
 static void end_reasoning(struct cli_answer *a)
@@ -50,7 +50,7 @@ static void write_text(struct cli_answer *a, const char *text, size_t n)
         cli_output_bytes(out, text, n);
     }
     a->has_text = true;
-    a->last_byte = text[n - 1];
+    a->in_line = text[n - 1] != '\n';
 }
 
 void cli_answer_write(struct cli_answer *a, const struct akunu_reply_event *event)

@@ -17,7 +17,7 @@ struct cli_answer {
     bool hide_reasoning; /* set it after cli_answer_begin */
     bool in_reasoning;   /* the last text written was reasoning */
     bool has_text;       /* some text was written */
-    char last_byte;      /* of the current line; NUL: nothing written */
+    bool in_line;        /* the text written last does not end its line */
 };
 
 /* Begins an answer to `prompt`, which the template rendered; writes to `out`. Returns an exit code,

@@ -99,6 +99,8 @@ def settings():
     t.prompt()
     os.write(t.fd, b"/exit\r")
     t.ends(0, "/exit")
+    zero = run(b"abc\n", "-cnv", "--temp", "0", "-n", "1", "--logit-bias", "188+100")
+    check("an answer that ends in a zero byte ends its line", zero.stdout == b"\0\n", zero.stdout)
     same = [run(b"abc\n" + set_seed + b"abc\n", "-cnv", "--temp", "2", "--ignore-eos") for set_seed in (b"/clear\n/set seed 5\n", b"/clear\n/set seed 5\n")]
     check("/set seed fixes what follows", same[0].stdout.split(b"\n")[-2] == same[1].stdout.split(b"\n")[-2], same[0].stdout + same[1].stdout)
     r = run(b"/set temp warm\nabc\n", "-cnv")
