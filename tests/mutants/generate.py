@@ -3,9 +3,9 @@
 
     generate.py TREE --config FOLDER [--each N] [--seed N] FOLDER...
 
-TREE is the copy, --config the folder with config.h. In each FOLDER of TREE/src, N expressions or statements become
-`AK_MUTANT(n) ? wrong : right`, which mutant.h switches at run time, so one build has them all. A line of standard
-output says what each is:
+TREE is the copy, --config the folder with config.h. In each FOLDER of TREE/src (`python` is TREE/python/akunu), N
+expressions or statements become `AK_MUTANT(n) ? wrong : right`, which mutant.h switches at run time, so one build has
+them all. A line of standard output says what each is:
 
     number TAB folder TAB file:line TAB operator TAB before TAB after TAB the line of the source
 
@@ -24,6 +24,8 @@ import sys
 
 from clang import cindex
 from clang.cindex import CursorKind as Kind
+
+import python_mutants
 
 FIRST = 1001  # numbers below are those of patches
 RELATIONAL = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
@@ -166,6 +168,14 @@ def read_file(path, flags):
     return File(path, unit).found
 
 
+def find(tree, folder, flags):
+    """All mutants that a folder may have."""
+    if folder == "python":
+        files = sorted((tree / "python/akunu").glob("*.py"))
+        return [Mutant(path, *mutant) for path in files for mutant in python_mutants.find(path)]
+    return [mutant for path in sorted((tree / "src" / folder).rglob("*.c")) for mutant in read_file(path, flags)]
+
+
 def choose(found, n, rng):
     """n mutants, no two of which overlap: an operator at random first, so that constants, which are many, are not all."""
     by_operator = collections.defaultdict(list)
@@ -191,7 +201,7 @@ def write(chosen, numbers):
         for mutant in sorted((m for m in chosen if m.path == path), key=lambda m: -m.begin):
             after = mutant.after.replace("@", str(numbers[mutant])).encode()
             text = text[:mutant.begin] + after + text[mutant.end:]
-        path.write_bytes(text)
+        path.write_bytes(python_mutants.add_switch(text) if path.suffix == ".py" else text)
 
 
 def main():
@@ -203,15 +213,12 @@ def main():
     options.add_argument("folders", nargs="+")
     options = options.parse_args()
     tree = options.tree.resolve()
-    flags = ["-std=gnu11", "-D_GNU_SOURCE", "-I%s" % options.config, "-I%s/include" % tree, "-I%s/src" % tree, "-I%s" % tree,
+    flags = ["-std=gnu11", "-D_GNU_SOURCE", "-I%s" % options.config, "-I%s/src" % options.config, "-I%s/include" % tree, "-I%s/src" % tree, "-I%s" % tree,
              '-DCLI_DATA_DIR="."', '-DAK_SYSCONFDIR="."']
     number = FIRST
     for folder in options.folders:
         rng = random.Random("%d %s" % (options.seed, folder))
-        found = []
-        for path in sorted((tree / "src" / folder).rglob("*.c")):
-            found += read_file(path, flags)
-        chosen = choose(found, options.each, rng)
+        chosen = choose(find(tree, folder, flags), options.each, rng)
         numbers = {mutant: number + i for i, mutant in enumerate(chosen)}
         originals = {path: path.read_bytes() for path in {m.path for m in chosen}}
         write(chosen, numbers)

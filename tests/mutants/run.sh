@@ -80,6 +80,10 @@ run_test() {
     export AK_CLI="$build/akunu-cli" AK_TEST_BUILD="$build"
     export MALLOC_PERTURB_=165 # glibc overwrites freed memory, so whoever still reads it notices
     case $program in
+    tests/python.sh) # the package of the copy, with this build's library: a sanitized one cannot be loaded
+        export AK_TEST_SOURCE="$work/tree" AK_TEST_BUILD="$top"
+        set -- "$2" "$3" sh "$source/$program"
+        ;;
     *.sh) set -- "$2" "$3" sh "$source/$program" ;;
     *) set -- "$2" "$3" "./$program" ;;
     esac
@@ -281,8 +285,9 @@ run_generated() {
     # shellcheck disable=SC2086
     "${PYTHON:-python3}" "$patches/generate.py" "$work/tree" --config "$top" --each "${EACH:-60}" --seed "${SEED:-1}" $folders >"$work/generated.list" ||
         fail "generate.py (apt-get install python3-clang-14)"
+    cp "$patches/mutant.py" "$work/tree/python" || exit 1
     # shellcheck disable=SC2046
-    add_switch $(cut -f 3 "$work/generated.list" | sed 's/:.*//' | sort -u)
+    add_switch $(cut -f 3 "$work/generated.list" | sed 's/:.*//; /\.py$/d' | sort -u)
     # memory that is not freed, and reads past an end, are noticed by the sanitizers alone
     build_tree "$(echo "$tests" | sed '/\.sh$/d')" --enable-sanitizers=address,undefined \
         AK_KERNEL_CFLAGS=-fno-sanitize=all CFLAGS='-O1 -g1 --param asan-instrumentation-with-call-threshold=100' CC=gcc ||
