@@ -1,6 +1,6 @@
-/* Small synthetic dispatch tables, run through a backend's vtable to time single commands without
- * a model: EMBED of synthetic rows, commands that a program adds, SELECT of a few elements of one
- * row. Used by bench/opencl.c. */
+/* Small synthetic dispatch tables, run through a backend's vtable to time single commands without a
+ * model: EMBED of synthetic rows, commands that a program adds, SELECT of a few elements of one
+ * row. */
 #ifndef AK_BENCH_SYNTHETIC_H
 #define AK_BENCH_SYNTHETIC_H
 

@@ -1,6 +1,5 @@
 /* OpenCL's functions, loaded at run time, and its devices. The loader library (libOpenCL.so.1) is
- * opened at the first use, so akunu also runs on machines without it. Used by all .c files of this
- * folder except layout.c. */
+ * opened at the first use, so akunu also runs on machines without it. */
 #ifndef AK_OPENCL_DEVICE_H
 #define AK_OPENCL_DEVICE_H
 

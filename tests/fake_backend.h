@@ -1,7 +1,6 @@
-/* A backend without arithmetic: a token's cache entry is its id and position, and
- * a logit is a hash of all that the token's page table holds up to its position.
- * So a wrong page, position or order shows in every logit behind it. Used by test_kv.c and
- * test_session.c of tests/session. */
+/* A backend without arithmetic: a token's cache entry is its id and position, and a logit is a hash
+ * of all that the token's page table holds up to its position. So a wrong page, position or order
+ * shows in every logit behind it. */
 #ifndef TESTS_FAKE_BACKEND_H
 #define TESTS_FAKE_BACKEND_H
 

@@ -1,5 +1,5 @@
 /* Files for tests: those below tests/data, and model files, most of them GGUF, damaged or
- * synthetic. Used by tests of weights/, quant/, session/ and opencl/, and by st_files.h. */
+ * synthetic. */
 #ifndef AK_TESTS_GGUF_FILES_H
 #define AK_TESTS_GGUF_FILES_H
 

@@ -1,6 +1,5 @@
 /* Small models of tests/data/models with the logits and continuations that must come out of them.
- * Made by scripts of tests/golden; models.py there describes the files. Used by tests of api/,
- * backends/, generate/, opencl/, pack/, persist/, session/ and weights/. */
+ * Made by scripts of tests/golden; models.py there describes the files. */
 #ifndef TESTS_GOLDEN_MODEL_H
 #define TESTS_GOLDEN_MODEL_H
 

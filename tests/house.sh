@@ -5,11 +5,9 @@
 #   include    an include against the order of src/layers.txt
 #   symbol     the same of what an object calls, whatever it includes (needs built objects)
 #   cycle      folders that include each other in a circle
-#   reference  a document, a file or a row of a table (A7) that the project does not have
+#   path       a file that is named and not there
 #   comment    a source whose first line is not a comment
-#   user       a folder that includes a header whose comment at the top does not name it
 #   column     a line over 100 columns
-#   word       a phrase of tests/words.txt
 #   isa        instruction sets that one list has and another has not
 #   vendor     code of src/cpu that asks who made the CPU: a machine is measured, not named
 #
@@ -33,7 +31,7 @@ find src opencl include -name '*.[ch]' -o -name '*.def' -o -name '*.cl' | sort >
 # Numbers, data of others and what programs wrote say nothing about the project.
 find docs man data bench examples tests README.md python/README.md src/README.md src/TERMS.md configure.ac Makefile.am m4 -type f ! -path 'm4/l*' \
     ! -name '*.[ch]' ! -path 'tests/data/*' ! -path 'tests/golden/*.json' ! -path 'tests/fuzz/corpus/*' \
-    ! -path 'tests/mutants/*.patch' ! -name words.txt ! -name '*house*' | sort >"$work/texts"
+    ! -path 'tests/mutants/*.patch' ! -name '*house*' | sort >"$work/texts"
 
 # Prints the closure of the order, "LAYER: LAYER ...", one line a layer.
 layers() {
@@ -210,64 +208,24 @@ check_cycle() {
     }' <"$work/code"
 }
 
-# Words of types (F16, A8) look like rows.
-check_reference() {
-    cat "$work/code" "$work/tests" "$work/texts" | xargs grep -nE \
-        '\b(REQUIREMENTS|CONVENTIONS|GLOSSARY|DESIGN)\b|KERNELS\.md|STYLE\.md|([(]|/[*] )((rows?|see) )?[A-H][0-9]{1,2}[,);: –-]|\brows? [A-H][0-9]{1,2}\b|\bof the requirements\b' |
-        grep -vE '([(]|/[*] )[ABF](4|5|8|16|32|64)[,);: –-]' |
-        awk -F: '{ printf "reference %s: line %d names a document or a row of one\n", $1, $2 }'
-    # Paths, as they are written: from the root, or from src/.
+# Paths are written from the root, or from src/.
+check_path() {
     cat "$work/code" "$work/tests" "$work/texts" | xargs grep -noE \
         '(^|[ `"(])((src|tests|bench|docs|include|man|data|examples|m4|opencl)/|('"$(cut -d: -f1 "$work/layers" | tr '\n' '|' | sed 's/|$//')"')/)[A-Za-z0-9_/.-]*\.(c|h|def|cl|md|sh|py|mk|txt|dump)\b' |
         sed 's/[ `"(]*//' | while IFS=: read -r file line path; do
         path=${path#[ \`\"(]}
         [ -e "$path" ] || [ -e "src/$path" ] || [ -e "include/$path" ] || [ -e "tests/data/$path" ] || echo "$file:$line:$path"
     done | grep -vE ':opencl/sources\.c$|/NAME\.|/LAYER/' |
-        awk -F: '{ printf "reference %s: line %d: there is no %s\n", $1, $2, $3 }'
+        awk -F: '{ printf "path %s: line %d: there is no %s\n", $1, $2, $3 }'
 }
 
 check_comment() {
     xargs awk 'FNR == 1 && !/^(\/\*|\/\/)/ { printf "comment %s: no comment at its top\n", FILENAME }' <"$work/code"
 }
 
-# "Used everywhere" and "nearly all folders" name them all. Tests need no name.
-check_user() {
-    { cat "$work/code"; grep '^bench/' "$work/tests"; } | xargs awk "$order"'
-    function folder(path) {
-        return path ~ /^src\// ? layer(path) : substr(path, 1, index(path, "/") - 1)
-    }
-    FNR == 1 { is_top = 1 }
-    is_top {
-        line = $0
-        sub(/^ \* ?/, "", line)
-        top[FILENAME] = top[FILENAME] " " line
-        is_top = !/\*\//
-    }
-    /^[ \t]*#[ \t]*include[ \t]*"/ {
-        split($0, quoted, "\"")
-        user[quoted[2], folder(FILENAME)]
-    }
-    END {
-        for (pair in user) {
-            split(pair, part, SUBSEP)
-            header = (part[1] ~ /^opencl\// ? "" : "src/") part[1]
-            if (header in top && part[2] != folder(header) && header ~ /\.h$/ &&
-                top[header] !~ /Used everywhere|nearly all folders/ &&
-                top[header] !~ ("(^|[^a-z_])" part[2] "/"))
-                printf "user %s: its comment does not name %s/\n", header, part[2]
-        }
-    }'
-}
-
 check_column() {
     cat "$work/code" "$work/tests" | xargs grep -nE '^.{101,}' |
         awk -F: '{ printf "column %s: line %d is over 100 columns\n", $1, $2 }'
-}
-
-check_word() {
-    grep -vE '^(#|$)' tests/words.txt >"$work/words"
-    cat "$work/code" "$work/tests" "$work/texts" | xargs grep -nowE -f "$work/words" |
-        awk '{ place = $0; sub(/:[^:]*$/, "", place); word = $0; sub(/.*:/, "", word); printf "word %s: %s\n", word, place }'
 }
 
 # configure.ac decides; the folder, the Makefile and CI follow.
@@ -288,7 +246,7 @@ check_vendor() {
         awk -F: '{ printf "vendor %s: line %d\n", $1, $2 }'
 }
 
-for check in tag include symbol cycle reference comment user column word isa vendor; do
+for check in tag include symbol cycle path comment column isa vendor; do
     "check_$check"
 done | sort -u >"$work/found"
 

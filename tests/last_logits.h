@@ -1,4 +1,4 @@
-/* What a model says after a few tokens. Used by the tests of compress/ and convert/. */
+/* What a model says after a few tokens. */
 #ifndef AK_TESTS_LAST_LOGITS_H
 #define AK_TESTS_LAST_LOGITS_H
 

@@ -1,5 +1,5 @@
 /* What this process holds, to see that something was released: open files, threads and mapped
- * models. Used by the tests of api/, compress/, convert/, dist/, persist/ and session/. */
+ * models. */
 #ifndef AK_TESTS_PROCESS_H
 #define AK_TESTS_PROCESS_H
 

@@ -1,5 +1,5 @@
-/* Compares the headers of two cache files member by member: what lies between them may be anything.
- * Used by the tests of pack/ and store/. */
+/* Compares the headers of two cache files member by member: what lies between them may be
+ * anything. */
 #ifndef AK_TESTS_STORE_HEADER_H
 #define AK_TESTS_STORE_HEADER_H
 

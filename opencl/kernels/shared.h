@@ -1,5 +1,5 @@
 /* Layout of the pass buffer and of the kernels' parameters. The host compiles it as C, the device
- * as OpenCL C, so both agree. Included by opencl.h; first source of all programs but the probe. */
+ * as OpenCL C, so both agree. */
 #ifdef __OPENCL_VERSION__
 #define uint32_t uint
 #define uint64_t ulong

@@ -1,7 +1,6 @@
 /* Advice on types: what a model would take as a type or mix in memory and time, and what its
  * predictions would lose. No weights are read or packed: the plan of a conversion becomes a GGUF
  * file whose tensors are holes, and what the kernels would read of it is planned as at a load.
- * Used by api/advise.c.
  *
  *     advise.c    sizes and time
  *     quality.c   the table of divergences

@@ -1,6 +1,5 @@
 /* Bit allocation: chooses the type of each tensor of a quantized model, so that the file has a
- * given size and its predictions diverge least from those of the source. Used by api/file.c;
- * compress/ compares models with it.
+ * given size and its predictions diverge least from those of the source.
  *
  *     allocate.c     the steps
  *     layers.c       which tensors are measured, and what follows for the others

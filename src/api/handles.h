@@ -1,7 +1,6 @@
 /* Handles of models, sessions and tokenizers, and helpers of the public calls. The helpers refuse a
  * second call while a session is in use, keep a thread's last error, and copy structs between
- * versions of the library. Used throughout api/. Most other handles are defined beside their
- * calls. */
+ * versions of the library. Most other handles are defined beside their calls. */
 #ifndef AK_API_HANDLES_H
 #define AK_API_HANDLES_H
 

@@ -1,7 +1,7 @@
 /* Audio files as mono samples of AK_MEL_RATE: decoded by libsndfile (WAV, FLAC, Ogg, Opus, MP3 and
  * others), mixed down as ffmpeg does, resampled by libsamplerate. Files that were joined are read
  * to the end of the last (parts.h). Read from the beginning as often as wanted, a piece at a time:
- * memory does not grow with the length. Used by vad/, transcribe/ and api/.
+ * memory does not grow with the length.
  *
  * Built without these libraries, it opens samples alone. */
 #ifndef AK_AUDIO_AUDIO_H

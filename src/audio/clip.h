@@ -1,7 +1,6 @@
 /* The log-mel frames of one clip, window by window, as openai/whisper makes them of the whole: the
  * clip's end is followed by zeros, and one maximum normalizes all frames. Two passes over the
- * audio, the first for that maximum, so that an hour needs no more memory than a minute. Used by
- * transcribe/. */
+ * audio, the first for that maximum, so that an hour needs no more memory than a minute. */
 #ifndef AK_AUDIO_CLIP_H
 #define AK_AUDIO_CLIP_H
 

@@ -1,6 +1,5 @@
 /* Sizes that kernels and their callers share. They are kept apart from the headers that describe
- * models and backends, so that a change of those compiles no kernel anew. Included by backend.h,
- * profile.h, and by cpu/ in layout.h and kernels.h. */
+ * models and backends, so that a change of those compiles no kernel anew. */
 #ifndef AK_BACKEND_SHAPES_H
 #define AK_BACKEND_SHAPES_H
 

@@ -1,5 +1,4 @@
-/* Growable byte buffer, to build a text of unknown length. Used by tokenizer/, toolcall/,
- * generate/, grammar/schema/, convert/, speech/, transcribe/, dist/ and api/sampling.c. */
+/* Growable byte buffer, to build a text of unknown length. */
 #ifndef AK_BASE_BUFFER_H
 #define AK_BASE_BUFFER_H
 

@@ -1,5 +1,4 @@
 /* Errors inside the library, with the message for akunu_last_error(), and log lines for the host.
- * Used by nearly all folders: not by cli/, op/ and quant/.
  *
  * A function that can fail returns ak_status and takes a struct ak_error, which it fills unless
  * it returns AKUNU_OK. The error may be NULL: the caller needs no message. */

@@ -1,7 +1,5 @@
 /* Read-only mapped files, and a bounds-checked cursor over bytes, so that damaged files are never
- * read past their end. Used by weights/ and vad/ for all model formats, by backend/ for chip
- * profiles. pack/ and opencl/ use only its memory advice; convert/ also compares files by device
- * and inode, so that it does not overwrite its source, and session/ hashes importance matrices. */
+ * read past their end. */
 #ifndef AK_BASE_FILE_H
 #define AK_BASE_FILE_H
 

@@ -2,8 +2,7 @@
  * logits / temperature plus noise is a sample of their softmax. The same logits give the same token
  * on any thread and host, in passes of one token or several. Texts that are sampled side by side
  * each need a seed of their own, because the position in the text and the id are all that the noise
- * counts: ak_gumbel_stream makes such seeds. Used by cpu/sample.c, generate/completion.c and
- * speech/; opencl/kernels/rows.cl computes the same noise in single precision. */
+ * counts: ak_gumbel_stream makes such seeds. */
 #ifndef AK_BASE_GUMBEL_H
 #define AK_BASE_GUMBEL_H
 

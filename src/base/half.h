@@ -1,7 +1,5 @@
 /* Conversions between float and float16 or bfloat16, rounded to nearest even, and of MXFP4's scale.
- * They use bit operations and exact products of floats, so every machine gives the same bits. Used
- * by quant/, weights/, vad/, compress/ and the kernels of cpu/. base/math.h, sample/ and tokenizer/
- * use only the access to a float's bits. */
+ * They use bit operations and exact products of floats, so every machine gives the same bits. */
 #ifndef AK_BASE_HALF_H
 #define AK_BASE_HALF_H
 

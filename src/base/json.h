@@ -1,6 +1,5 @@
 /* JSON parser: jansson with limits on depth and number of values, because its input is not trusted.
- * The library parses every complete JSON text with it. Used by weights/, model/, tokenizer/,
- * template/, grammar/schema/, toolcall/, convert/ and compress/. */
+ * The library parses every complete JSON text with it. */
 #ifndef AK_BASE_JSON_H
 #define AK_BASE_JSON_H
 

@@ -1,7 +1,5 @@
 /* Elementary functions that return the same bits on every machine and with every compiler: libm's
- * results differ between versions and CPUs. Used where results must be reproducible: in cpu/,
- * model/, pack/, dispatch/, session/, sample/, generate/, convert/, allocate/, compress/, audio/,
- * vad/, speech/ and transcribe/.
+ * results differ between versions and CPUs.
  *
  * The float functions are branch-free and inline: loops over them vectorize, and SIMD kernels
  * repeat the same operations. Every multiply-add is an explicit fmaf. */

@@ -1,5 +1,5 @@
 /* Memory: sizes with overflow checks, zeroed allocations, aligned blocks, mapped blocks. The
- * library allocates through this header only. Used by nearly all folders and by bench/. */
+ * library allocates through this header only. */
 #ifndef AK_BASE_MEM_H
 #define AK_BASE_MEM_H
 

@@ -1,6 +1,5 @@
 /* Reference count of an object with several owners: a model, a tokenizer, a grammar or a thread
- * pool. It lets programs free handles in any order. An all-zero count means one owner. Used by
- * cpu/, session/, tokenizer/, grammar/ and base/thread.c. */
+ * pool. It lets programs free handles in any order. An all-zero count means one owner. */
 #ifndef AK_BASE_REFS_H
 #define AK_BASE_REFS_H
 

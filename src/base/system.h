@@ -1,7 +1,5 @@
 /* Access to the operating system: clock, small text files under /proc and /sys, environment
- * variables. It serves timing, detection of the machine, and settings that the host leaves open.
- * Used by base/, backend/, store/, cpu/, opencl/, dist/, session/, generate/, schedule/, audio/
- * and bench/. */
+ * variables. It serves timing, detection of the machine, and settings that the host leaves open. */
 #ifndef AK_BASE_SYSTEM_H
 #define AK_BASE_SYSTEM_H
 

@@ -1,7 +1,5 @@
 /* Thread pool for short parallel regions: passes of the CPU backend, packing, quantizing. Also
- * lists of CPUs to pin its threads to, and the number of cores. Used by cpu/, pack/, session/ and
- * schedule/ (which samples on the threads of its session), backends/, convert/, compress/,
- * api/pool.c, bench/ and base/chip.c. backend/ uses only the lists of CPUs.
+ * lists of CPUs to pin its threads to, and the number of cores.
  *
  * The calling thread is thread 0 of every region. Between regions and at barriers a thread spins
  * for a moment, then sleeps on a futex, so that an oversubscribed machine makes progress. One

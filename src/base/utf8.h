@@ -1,7 +1,5 @@
 /* UTF-8 (The Unicode Standard, table 3-7). Text of files and users may be malformed, so it is
- * validated while it is decoded, and escaped before a message shows it. Used by nearly all folders:
- * weights/, tokenizer/, grammar/, template/ and toolcall/ decode or validate with it, most others
- * only show text in messages. */
+ * validated while it is decoded, and escaped before a message shows it. */
 #ifndef AK_BASE_UTF8_H
 #define AK_BASE_UTF8_H
 

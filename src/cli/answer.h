@@ -1,6 +1,5 @@
 /* An answer while it is generated: content goes to standard output, and reasoning, which is no
- * result, is dimmed there, or goes to standard error if standard output is not a terminal. Used by
- * run.c, for one answer, by chat_turn.c, and by reply*.c, which have a parser of their own. */
+ * result, is dimmed there, or goes to standard error if standard output is not a terminal. */
 #ifndef AK_CLI_ANSWER_H
 #define AK_CLI_ANSWER_H
 

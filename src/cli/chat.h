@@ -1,6 +1,6 @@
 /* Interactive chat of the run command: the state of a conversation in the terminal, and the
- * functions of chat*.c. Used by chat*.c only; run.c starts a chat with cli_chat (options.h).
- * Functions that return int give an exit code, after a message unless it is CLI_EXIT_OK. */
+ * functions of chat*.c. Functions that return int give an exit code, after a message unless it is
+ * CLI_EXIT_OK. */
 #ifndef AK_CLI_CHAT_H
 #define AK_CLI_CHAT_H
 

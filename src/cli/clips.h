@@ -1,5 +1,4 @@
-/* Clips of the command line, transcribed side by side and written in their order. Used by
- * transcribe.c, logits.c and server/. */
+/* Clips of the command line, transcribed side by side and written in their order. */
 #ifndef AK_CLI_CLIPS_H
 #define AK_CLI_CLIPS_H
 

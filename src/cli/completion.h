@@ -1,5 +1,5 @@
 /* Shell completion, made from the tables of commands and flags. completion.c runs `completion`,
- * completion_<shell>.c print the scripts. Used by these files only. */
+ * completion_<shell>.c print the scripts. */
 #ifndef AK_CLI_COMPLETION_H
 #define AK_CLI_COMPLETION_H
 

@@ -1,7 +1,6 @@
 /* Configuration files: YAML with long flags as keys, and presets of models. They set flags that
  * neither the command line nor an environment variable sets. Also the values found for flags, from
- * any source. Used by options_*.c, which read flags, by main.c and completion.c, by server/, and by
- * chat_model.c and chat_settings.c, which change flags during a chat.
+ * any source.
  *
  *     threads: 8
  *     models:

@@ -1,5 +1,4 @@
-/* Conversations that programs give as JSON: checks, and what is adapted for templates. Used by
- * reply*.c, and by server/. */
+/* Conversations that programs give as JSON: checks, and what is adapted for templates. */
 #ifndef AK_CLI_CONVERSATION_H
 #define AK_CLI_CONVERSATION_H
 

@@ -1,6 +1,6 @@
 /* How far a model's predictions are from those of a base: the Kullback-Leibler divergence of each
  * position, and its statistics. Formulas and errors are those of llama-perplexity --kl-divergence,
- * so figures compare. Used by perplexity.c and eval_results.c. */
+ * so figures compare. */
 #ifndef AK_CLI_DIVERGENCE_H
 #define AK_CLI_DIVERGENCE_H
 

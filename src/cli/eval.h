@@ -1,6 +1,5 @@
 /* Questions with choices: reading them, the log-likelihood of each choice, results. Prompts and
- * scores are those of lm-evaluation-harness, so accuracies compare. Used by eval.c and
- * eval_*.c. */
+ * scores are those of lm-evaluation-harness, so accuracies compare. */
 #ifndef AK_CLI_EVAL_H
 #define AK_CLI_EVAL_H
 

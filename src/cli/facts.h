@@ -1,5 +1,5 @@
 /* Facts of a model's file, read without loading the model: main type of its weights, parameters,
- * context, width; also as JSON. Used by list.c and show.c. */
+ * context, width; also as JSON. */
 #ifndef AK_CLI_FACTS_H
 #define AK_CLI_FACTS_H
 

@@ -1,5 +1,5 @@
 /* How long the header of a GGUF file is, from its first bytes alone: lengths are followed, nothing
- * is interpreted. Used by remote_header.c and by tests/cli. */
+ * is interpreted. */
 #ifndef AK_CLI_GGUF_HEADER_H
 #define AK_CLI_GGUF_HEADER_H
 

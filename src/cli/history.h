@@ -1,5 +1,5 @@
 /* What was typed in earlier chats: a file of lines, newest last, which several programs may read
- * and write at once. Used by chat.c. */
+ * and write at once. */
 #ifndef AK_CLI_HISTORY_H
 #define AK_CLI_HISTORY_H
 

@@ -1,6 +1,6 @@
 /* HTTP over libcurl: URLs and what of them may be shown, requests into memory, and redirects. These
  * are followed here and not by libcurl, so that a token goes to one origin alone and https never
- * becomes http. Used by hub.c, transfer.c, pull.c and remote_header.c. */
+ * becomes http. */
 #ifndef AK_CLI_HTTP_H
 #define AK_CLI_HTTP_H
 

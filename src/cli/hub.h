@@ -1,5 +1,5 @@
 /* Repositories of models with Hugging Face's API: their names, their files, and which of these are
- * a model. Also the token. Used by pull.c, and by http.c for the token. */
+ * a model. Also the token. */
 #ifndef AK_CLI_HUB_H
 #define AK_CLI_HUB_H
 

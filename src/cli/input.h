@@ -1,6 +1,4 @@
-/* Input of commands: texts and ids from flags, files and standard input, and numbers from text.
- * Used by every command that reads a prompt, a text or ids, by options*.c
- * and by server/. */
+/* Input of commands: texts and ids from flags, files and standard input, and numbers from text. */
 #ifndef AK_CLI_INPUT_H
 #define AK_CLI_INPUT_H
 

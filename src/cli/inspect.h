@@ -1,5 +1,5 @@
 /* Output of the inspect command as text or as JSON. Also the totals per type and the tensor hashes
- * that both print. Used by inspect.c, inspect_text.c and inspect_json.c. */
+ * that both print. */
 #ifndef AK_CLI_INSPECT_H
 #define AK_CLI_INSPECT_H
 

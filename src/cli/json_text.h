@@ -1,6 +1,5 @@
 /* JSON texts of users and programs as jansson's values, and back. Numbers that jansson cannot hold
- * keep their digits as wide numbers (json/wide.h). Used by the commands that read JSON files, and
- * by server/. */
+ * keep their digits as wide numbers (json/wide.h). */
 #ifndef AK_CLI_JSON_TEXT_H
 #define AK_CLI_JSON_TEXT_H
 

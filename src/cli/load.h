@@ -1,7 +1,5 @@
 /* Loads the models that the flags select, with their LoRA adapters: a model with its session, and a
- * draft model. Also resolves names of models and lists the models folder. Used by every command
- * that takes a model, by list and completion, by main.c, which recognizes a model's name, and by
- * server/. */
+ * draft model. Also resolves names of models and lists the models folder. */
 #ifndef AK_CLI_LOAD_H
 #define AK_CLI_LOAD_H
 

@@ -8,7 +8,7 @@
  *
  * A record is two floats, scale and least log-probability, and 16 bits per token of the vocabulary
  * (one more if it is odd): log p = least + scale · value. What is more than 16 below the largest
- * counts as the least. Used by perplexity.c and divergence.c. */
+ * counts as the least. */
 #ifndef AK_CLI_LOGITS_FILE_H
 #define AK_CLI_LOGITS_FILE_H
 

@@ -1,5 +1,5 @@
-/* Messages on standard error, exit codes, Ctrl-C and progress, so that all commands behave alike.
- * Used by every command and by server/. */
+/* Messages on standard error, exit codes, Ctrl-C and progress, so that all commands behave
+ * alike. */
 #ifndef AK_CLI_MESSAGE_H
 #define AK_CLI_MESSAGE_H
 

@@ -1,6 +1,5 @@
 /* Files that appear under their name when they are whole: an interruption, an error or a full disk
- * leaves nothing behind, and an older file of the name stays. Used by logits_file.c,
- * eval_results.c and report.c. */
+ * leaves nothing behind, and an older file of the name stays. */
 #ifndef AK_CLI_NEW_FILE_H
 #define AK_CLI_NEW_FILE_H
 

@@ -1,4 +1,4 @@
-/* A loop over several threads, for work on the logits of a pass. Used by perplexity.c. */
+/* A loop over several threads, for work on the logits of a pass. */
 #ifndef AK_CLI_PARALLEL_H
 #define AK_CLI_PARALLEL_H
 

@@ -1,5 +1,5 @@
 /* A download that is not whole: its file, and beside it which bytes of it are there and of which
- * version of the file, so that a later run goes on. Used by transfer.c. */
+ * version of the file, so that a later run goes on. */
 #ifndef AK_CLI_PART_H
 #define AK_CLI_PART_H
 

@@ -1,5 +1,4 @@
-/* How well a model predicts a text, and how far that is from what a base predicts. Used by
- * perplexity.c and report.c. */
+/* How well a model predicts a text, and how far that is from what a base predicts. */
 #ifndef AK_CLI_PERPLEXITY_H
 #define AK_CLI_PERPLEXITY_H
 

@@ -1,5 +1,4 @@
-/* A conversation as the prompt that the model expects. Used by run.c, chat*.c, reply*.c,
- * reasoning.c and server/. */
+/* A conversation as the prompt that the model expects. */
 #ifndef AK_CLI_PROMPT_H
 #define AK_CLI_PROMPT_H
 

@@ -1,5 +1,4 @@
-/* What a model on the network consists of, and the records of those that were downloaded. Used by
- * pull.c and remote_header.c. */
+/* What a model on the network consists of, and the records of those that were downloaded. */
 #ifndef AK_CLI_PULL_H
 #define AK_CLI_PULL_H
 

@@ -1,5 +1,5 @@
 /* Several processes that mpirun has started for one command (ranks): rank 0 runs the command, the
- * others follow. Used by main.c and server/main.c. */
+ * others follow. */
 #ifndef AK_CLI_RANKS_H
 #define AK_CLI_RANKS_H
 

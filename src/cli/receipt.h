@@ -1,5 +1,5 @@
 /* Receipts: all that a text depends on, as JSON, so that it can be made again. The server adds them
- * to answers, and verify.c reads them. Used by verify.c and by server/. */
+ * to answers, and verify.c reads them. */
 #ifndef AK_CLI_RECEIPT_H
 #define AK_CLI_RECEIPT_H
 

@@ -1,6 +1,5 @@
 /* State of the chat command. It reads a conversation, written by a program as JSON, and prints the
- * model's reply as text or as JSON. Used by reply*.c only; commands.c starts it with cli_reply
- * (options.h). */
+ * model's reply as text or as JSON. */
 #ifndef AK_CLI_REPLY_H
 #define AK_CLI_REPLY_H
 

@@ -1,5 +1,4 @@
-/* The page of report: sizes, speeds and losses of several models as HTML with plots. Used by
- * report.c, which measures, and report_page.c, which writes. */
+/* The page of report: sizes, speeds and losses of several models as HTML with plots. */
 #ifndef AK_CLI_REPORT_H
 #define AK_CLI_REPORT_H
 

@@ -1,5 +1,4 @@
-/* State of the run and infill commands, which complete a text, answer a message or fill a gap. Used
- * by run.c, which runs both commands, run_parallel.c (several completions) and infill.c. */
+/* State of the run and infill commands, which complete a text, answer a message or fill a gap. */
 #ifndef AK_CLI_RUN_H
 #define AK_CLI_RUN_H
 

@@ -1,6 +1,5 @@
 /* Converts sampling and grammar flags to the library's parameters and checks them; writes
- * log-probabilities as JSON. Implemented by sampling.c and grammar.c. Used by run.c, reply.c,
- * chat*.c, grammar_check.c, receipt.c and server/. */
+ * log-probabilities as JSON. Implemented by sampling.c and grammar.c. */
 #ifndef AK_CLI_SAMPLING_H
 #define AK_CLI_SAMPLING_H
 

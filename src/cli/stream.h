@@ -1,4 +1,4 @@
-/* Speech from standard input, written down while it is spoken. Used by transcribe.c. */
+/* Speech from standard input, written down while it is spoken. */
 #ifndef AK_CLI_STREAM_H
 #define AK_CLI_STREAM_H
 

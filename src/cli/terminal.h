@@ -1,5 +1,5 @@
 /* The terminal itself: its width, and whether what is typed is shown. While an answer is written it
- * is not: it waits for the next prompt. Used by answer.c and line_edit.c. */
+ * is not: it waits for the next prompt. */
 #ifndef AK_CLI_TERMINAL_H
 #define AK_CLI_TERMINAL_H
 

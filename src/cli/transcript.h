@@ -1,5 +1,5 @@
 /* A transcript and its forms: lines for people, JSON with openai/whisper's fields, and the files of
- * whisper.cpp. Used by transcribe.c and server/. */
+ * whisper.cpp. */
 #ifndef AK_CLI_TRANSCRIPT_H
 #define AK_CLI_TRANSCRIPT_H
 

@@ -1,5 +1,5 @@
 /* Downloads one file: in ranges over several connections where the server has them, going on from
- * what an earlier run left, and checked before it takes its place. Used by pull.c. */
+ * what an earlier run left, and checked before it takes its place. */
 #ifndef AK_CLI_TRANSFER_H
 #define AK_CLI_TRANSFER_H
 

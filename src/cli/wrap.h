@@ -1,7 +1,6 @@
 /* Wraps a streamed answer at the margin of a terminal: a word that does not fit moves to the next
  * line. The current word is held back until its end, or until it is too long for its line, so
- * nothing shown is ever moved. Used by answer.c; line_edit.c and chat_show.c drop control
- * characters by it.
+ * nothing shown is ever moved.
  *
  * Lines that begin with a space or a tab, and those between fences (``` or ~~~), keep their form.
  * Control characters are dropped, because a model could send escape sequences. */

@@ -1,6 +1,5 @@
 /* Compressor: writes a model of any format as a folder of NumPy arrays with matrices of 8, 4 or 3
- * bits (docs/npy-directory.md), under Hugging Face's names and in its layout. Used by
- * api/compress.c.
+ * bits (docs/npy-directory.md), under Hugging Face's names and in its layout.
  *
  *     compress.c   the steps, and what is refused
  *     plan.c       tensors of the folder: names, shapes, and the rows of the source that they take

@@ -1,7 +1,6 @@
 /* Converter: writes a model as one GGUF file, with tokenizer and metadata. llama.cpp loads those of
- * language models and encoders. Used by api/file.c and allocate/, by advise/ for sizes, by
- * api/importance.c for the names of tensors, and by compress/ for the orders of rows and its GGUF
- * file of metadata. Settings that GGUF cannot express are refused (convert.c, check_source).
+ * language models and encoders. Settings that GGUF cannot express are refused (convert.c,
+ * check_source).
  *
  *     convert.c      the steps
  *     plan.c         tensors of the new file and their types
@@ -19,8 +18,7 @@
  *     online.c       no file, but a provider: a model that is quantized while it is packed
  *
  * A new architecture needs no code here: tensors with Hugging Face names follow from its family's
- * table of weights, as in binding (pack/bind.c).
- */
+ * table of weights, as in binding (pack/bind.c). */
 #ifndef AK_CONVERT_CONVERT_H
 #define AK_CONVERT_CONVERT_H
 

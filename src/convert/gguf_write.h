@@ -1,7 +1,6 @@
 /* GGUF writer (version 3, as in weights/gguf/gguf.h): metadata, the list of tensors, then their
  * data in order. The file is unnamed, or has a temporary name, until all of it is on disk, so an
- * interrupted conversion leaves no broken model. Used by all files of convert/ except plan.c,
- * and by api/importance.c.
+ * interrupted conversion leaves no broken model.
  *
  * Errors are sticky: after the first, calls do nothing, and ak_gguf_writer_finish returns it. */
 #ifndef AK_CONVERT_GGUF_WRITE_H

@@ -1,6 +1,5 @@
 /* Mixes: which type each tensor of a quantized model has. Names and choices are those of
- * llama.cpp's llama-quantize, so files are as large as its files. Used by convert/plan.c,
- * convert/convert.c and convert/metadata.c. */
+ * llama.cpp's llama-quantize, so files are as large as its files. */
 #ifndef AK_CONVERT_MIX_H
 #define AK_CONVERT_MIX_H
 

@@ -1,5 +1,5 @@
 /* Quantizing at load: a provider whose tensors are those of the GGUF file that ak_convert would
- * write, made row by row while they are packed. Used by api/ (akunu_load_params.quantize). */
+ * write, made row by row while they are packed. */
 #ifndef AK_CONVERT_ONLINE_H
 #define AK_CONVERT_ONLINE_H
 

@@ -1,6 +1,5 @@
 /* Interface of the CPU backend: vtable, measurement of rooflines, tuning of chip profiles.
- * Implemented by backend.c, roofline.c, rates.c, tune.c and calibrate.c. Used by backends/list.c,
- * which lists the vtable, and by bench/. */
+ * Implemented by backend.c, roofline.c, rates.c, tune.c and calibrate.c. */
 #ifndef AK_CPU_BACKEND_H
 #define AK_CPU_BACKEND_H
 

@@ -1,6 +1,5 @@
 /* Kernels of an ISA bundle as one table of functions. A table is filled with the scalar kernels,
- * then the bundle's ancestors and the bundle override some (isa.def). Used by all of src/cpu, and
- * by bench/ and tests/cpu/.
+ * then the bundle's ancestors and the bundle override some (isa.def).
  *
  * Every kernel but those of BF16 (--relaxed) returns the same bits as its scalar counterpart: the
  * order of all float operations is specified here or beside the scalar kernel, and every

@@ -1,5 +1,4 @@
-/* CPU packed layouts and activation formats. Used by the kernels of every ISA, by bench/, and by
- * backend.c, which passes the packing functions to pack/.
+/* CPU packed layouts and activation formats.
  *
  * Two layouts, the same for every ISA (a third is in slices.h), so that one packed cache serves any
  * CPU and a row's float terms are added in one order everywhere:

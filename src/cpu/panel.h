@@ -1,5 +1,5 @@
 /* Bit-reversed order of partial sums in f32 panels, so that few sums are pending in a product. Also
- * prefetching during products. Used by panel_f32.c of avx2/, avx512/ and neon/.
+ * prefetching during products.
  *
  * A float product has 32 partial sums, and the upper half is added to the lower half until one is
  * left (cpu/kernels.h). As a tree: sum(j, w) = sum(j, 2w) + sum(j + w, 2w), with partial sums as

@@ -1,6 +1,5 @@
 /* A completion while it is generated: samples the next token, reports it, decides when to stop.
- * Several may grow in one session at once. Used by generate.c, parallel.c and schedule/; stops.c
- * implements its stop sequences. */
+ * Several may grow in one session at once. */
 #ifndef AK_GENERATE_COMPLETION_H
 #define AK_GENERATE_COMPLETION_H
 

@@ -1,6 +1,5 @@
 /* Drafters for speculative decoding: a smaller model (draft_model.c) and earlier text
- * (prompt_lookup.c). Used by speculate.c, which decides which one to ask and how many tokens, and
- * by generate.c, which runs the prompt in the smaller model. */
+ * (prompt_lookup.c). */
 #ifndef AK_GENERATE_DRAFT_H
 #define AK_GENERATE_DRAFT_H
 

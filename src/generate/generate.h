@@ -1,5 +1,5 @@
 /* Text generation: runs a request as a single completion (generate.c) or as parallel completions
- * (parallel.c). Used by api/generate.c. */
+ * (parallel.c). */
 #ifndef AK_GENERATE_GENERATE_H
 #define AK_GENERATE_GENERATE_H
 

@@ -1,5 +1,5 @@
 /* Reasoning budget of a completion: counts the tokens between the markers of reasoning, and names
- * the tokens that end it when the budget is spent. Used by completion.c.
+ * the tokens that end it when the budget is spent.
  *
  * Markers are found in the bytes of tokens, control tokens included, so it does not matter how a
  * model splits them. */

@@ -1,5 +1,5 @@
 /* Speculative decoding: a draft of the next tokens runs in the same pass as the last token, and the
- * tokens that agree with what is then sampled are accepted. Used by generate.c.
+ * tokens that agree with what is then sampled are accepted.
  *
  * A pass of a few tokens reads the weights once, as a pass of one token does, so an accepted token
  * costs little. A token's logits are the same bits in any pass, and the sampler sees them in the

@@ -1,5 +1,4 @@
-/* Grammar builder: constructs grammar expressions. Used by all that make a grammar: gbnf.c, lazy.c,
- * chars.c, schema/ and toolcall/. pattern.c uses only its lists and its record of failures.
+/* Grammar builder: constructs grammar expressions.
  *
  * The builder keeps the first failure and ignores what is built after it, so a caller only checks
  * the result of ak_gb_finish. Constructors simplify: an empty sequence is AK_GB_EMPTY, a sequence

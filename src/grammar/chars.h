@@ -1,5 +1,5 @@
 /* Character sets, and grammar expressions that spell one character of a set in bytes: as UTF-8, or
- * within a JSON string. Used by gbnf.c, by patterns and their DFAs, and by schema/. */
+ * within a JSON string. */
 #ifndef AK_GRAMMAR_CHARS_H
 #define AK_GRAMMAR_CHARS_H
 

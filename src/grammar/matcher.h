@@ -1,5 +1,4 @@
-/* Matcher: constrains a text, or the tokens of a model, to a grammar. Used by session/, generate/,
- * api/ and bench/, and by the schema compiler to test values.
+/* Matcher: constrains a text, or the tokens of a model, to a grammar.
  *
  *     grammar + token trie → matcher → mask → sampler → token → matcher …
  *

@@ -1,8 +1,7 @@
 /* Numbers of JSON texts that jansson cannot hold: integers beyond 64 bits, reals beyond a double,
  * and the NaN, Infinity and -Infinity that Python writes. A text is marked before jansson reads it:
  * each such number becomes an object that holds its digits as a string, which is here called a wide
- * number. Used by base/, weights/, grammar/schema/, template/, toolcall/ and cli/. The library and
- * the programs both compile this folder, which allocates nothing. */
+ * number. The library and the programs both compile this folder, which allocates nothing. */
 #ifndef AK_JSON_WIDE_H
 #define AK_JSON_WIDE_H
 

@@ -1,6 +1,5 @@
 /* Saved sequences: tokens, keys and values of a text in a file, so that a later session need not
- * run the text again. Also the prompt cache on top of them. Used by api/prompt_cache.c and
- * schedule/kept.c.
+ * run the text again. Also the prompt cache on top of them.
  *
  * After the header (store/store.h) come the tokens as int32, at the next multiple of 64 bytes the
  * 128-bit hash of each page, and at the next multiple of 4096 the pages of the KV pool, unchanged.

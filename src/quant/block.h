@@ -1,7 +1,6 @@
 /* Helpers for stored blocks: little-endian 16-bit floats at any address, arithmetic of quantizers,
  * packed scales. Also the blocks of quantized KV caches (Q8_0, Q4_0), of composed tensors (A4, A5,
- * A8, F8) and of recoded types (V2, V3, V4). Used by all types of this folder, by the kernels of
- * cpu/, by bench/, by quantize/, and by weights/ to make blocks of composed tensors. */
+ * A8, F8) and of recoded types (V2, V3, V4). */
 #ifndef AK_QUANT_BLOCK_H
 #define AK_QUANT_BLOCK_H
 

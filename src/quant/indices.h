@@ -1,5 +1,5 @@
 /* Blocks of the types of one to three bits as indices of a table of numbers, which are what
- * dequantizing and recoding need of them. Used by vector.c, ternary.c and recode.c. */
+ * dequantizing and recoding need of them. */
 #ifndef AK_QUANT_INDICES_H
 #define AK_QUANT_INDICES_H
 

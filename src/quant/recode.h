@@ -1,6 +1,6 @@
 /* Recoding: stored blocks as blocks of another type that kernels multiply fast. Every element keeps
  * its value; a block takes more bytes. So types with large codebooks, or digits to the base 3, need
- * no kernels. Used by cpu/layout.c when it packs tiles. */
+ * no kernels. */
 #ifndef AK_QUANT_RECODE_H
 #define AK_QUANT_RECODE_H
 

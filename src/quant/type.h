@@ -1,7 +1,4 @@
-/* Types of stored weights: name, block size, and reference conversions that define their values.
- * Used by everything that reads weights: weights/, convert/, pack/, model/, dispatch/, cpu/,
- * opencl/ and bench/; by quantize/, which writes them. api/ lists them. backend/ uses them for KV
- * caches, chip profiles and what a backend supports, session/ for KV caches. */
+/* Types of stored weights: name, block size, and reference conversions that define their values. */
 #ifndef AK_QUANT_TYPE_H
 #define AK_QUANT_TYPE_H
 

@@ -3,7 +3,7 @@
  * costs s² · Σ w·q² − 2s · Σ w·x·q, two sums in which s does not occur. At eight scales around the
  * group's, x is rounded and compared with the points near that (quantize/near.h): the winners are
  * the vector's entries. At any scale its best entry is then nearly the best point, and each integer
- * scale of each group costs little to try for many values of d. Used by quantize/grid_rows.h. */
+ * scale of each group costs little to try for many values of d. */
 #ifndef AK_QUANTIZE_GRID_H
 #define AK_QUANTIZE_GRID_H
 

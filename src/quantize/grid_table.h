@@ -1,5 +1,4 @@
-/* The rows of the types with codebooks of vectors, as quantize/row_table.h has the others. Used by
- * rows_plain.c and rows_avx2.c. */
+/* The rows of the types with codebooks of vectors, as quantize/row_table.h has the others. */
 #ifndef AK_QUANTIZE_GRID_TABLE_H
 #define AK_QUANTIZE_GRID_TABLE_H
 

@@ -1,7 +1,6 @@
 /* A register of floats, one candidate of a search per lane. A lane adds up in the order of the
  * elements, and the least of several does not depend on their order, so results are the same with
- * every width. Used by the other headers of quantize/, which rows_plain.c, rows_avx2.c and
- * rows_avx512.c compile for their instruction sets. They define
+ * every width. They define
  *     AK_LANES    floats of a register: 4, 8 or 16
  *     AK_TARGET   the attribute with the instruction set */
 #ifndef AK_QUANTIZE_LANES_H

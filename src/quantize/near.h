@@ -1,6 +1,6 @@
 /* Lists of the points of a codebook (quant/codebook.h) that are nearest to each vector of rounded
  * elements, on the points or not. A search rounds the elements of a vector and compares it with the
- * points of one list. Used by quantize/grid.h and quantize/quantize.c. */
+ * points of one list. */
 #ifndef AK_QUANTIZE_NEAR_H
 #define AK_QUANTIZE_NEAR_H
 

@@ -1,6 +1,5 @@
-/* Quantizers: floats to blocks, with the least weighted error that a search finds. Used by
- * convert/ and allocate/. What a block means is defined in quant/. Also floats to integers with a
- * scale per group, for compress/. */
+/* Quantizers: floats to blocks, with the least weighted error that a search finds. What a block
+ * means is defined in quant/. Also floats to integers with a scale per group, for compress/. */
 #ifndef AK_QUANTIZE_QUANTIZE_H
 #define AK_QUANTIZE_QUANTIZE_H
 

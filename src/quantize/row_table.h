@@ -1,5 +1,5 @@
 /* The rows of all types as a table, for the sources that compile them for an instruction set
- * (quantize/rows.h). Used by rows_plain.c, rows_avx2.c and rows_avx512.c. */
+ * (quantize/rows.h). */
 #ifndef AK_QUANTIZE_ROW_TABLE_H
 #define AK_QUANTIZE_ROW_TABLE_H
 

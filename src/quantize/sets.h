@@ -1,5 +1,4 @@
-/* The rows of all types, compiled for several instruction sets. Used by quantize/quantize.c, which
- * chooses one, and by rows_plain.c, rows_avx2.c and rows_avx512.c, which define them. */
+/* The rows of all types, compiled for several instruction sets. */
 #ifndef AK_QUANTIZE_SETS_H
 #define AK_QUANTIZE_SETS_H
 

@@ -1,5 +1,5 @@
 /* Candidates for the next token: tokens with their logits, which samplers filter until one is
- * sampled. Used throughout sample/, and by session/constraint.c.
+ * sampled.
  *
  * Of equal logits the lower id is the better candidate. Probabilities are the softmax of the
  * candidates' logits. They are summed in doubles, in a fixed order, so every machine samples the

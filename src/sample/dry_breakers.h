@@ -1,5 +1,4 @@
-/* Sequence breakers of DRY: strings that end a repetition, matched as tokens. Used by dry.c;
- * params.c checks their length.
+/* Sequence breakers of DRY: strings that end a repetition, matched as tokens.
  *
  * A breaker may begin inside one token and end in later ones. For each token of the vocabulary the
  * table says whether its text contains the whole string or ends in a prefix of it (the head). After

@@ -1,4 +1,4 @@
-/* Sampler: samples the next token from logits. Used by session/, generate/ and api/.
+/* Sampler: samples the next token from logits.
  *
  * logits → allowed tokens → logit bias → the samplers of the chain → sample
  *

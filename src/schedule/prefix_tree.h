@@ -1,7 +1,6 @@
 /* Prefix cache: a radix tree over KV pages. A node is a page and the tokens whose keys and values
  * it holds, so the path to a node spells a text. A prompt with the same beginning shares the pages
- * instead of computing them. Used by schedule/pages.c, schedule/run.c
- * and schedule/kept.c.
+ * instead of computing them.
  *
  * The tree holds a reference to each of its pages. A page that nothing else holds can be evicted.
  * Not for models with recurrent state, which pages do not have. */

@@ -1,5 +1,5 @@
 /* Scheduler: runs many requests on one session. One thread, its owner, calls ak_sched_step in a
- * loop; any thread submits, cancels and pauses. Used by api/schedule.c.
+ * loop; any thread submits, cancels and pauses.
  *
  * A request has completions; each is a task, which grows one sequence. A step admits tasks that
  * wait, forms a pass, runs it, samples and reports. The pass has the next token of every text that

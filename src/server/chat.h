@@ -1,6 +1,5 @@
 /* A conversation as a request to the scheduler, whatever API it came through: messages, tools and
- * grammar become a prompt, and the text goes through a parser of replies. Used by openai_chat.c,
- * responses.c, anthropic.c and ollama.c. */
+ * grammar become a prompt, and the text goes through a parser of replies. */
 #ifndef AK_SERVER_CHAT_H
 #define AK_SERVER_CHAT_H
 

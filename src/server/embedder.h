@@ -1,6 +1,5 @@
 /* Embeddings and scores of a model: a thread of its own with a session, beside the scheduler's, on
- * the threads that it shares with that: their passes take turns. Used by embed.c, rerank.c,
- * model.c, memory.c and main.c. */
+ * the threads that it shares with that: their passes take turns. */
 #ifndef AK_SERVER_EMBEDDER_H
 #define AK_SERVER_EMBEDDER_H
 

@@ -1,5 +1,5 @@
 /* Bodies of multipart/form-data (RFC 7578), as clients send files. Parts are views into the body;
- * nothing is copied. Used by form_in.c and the fuzz target form. */
+ * nothing is copied. */
 #ifndef AK_SERVER_FORM_H
 #define AK_SERVER_FORM_H
 

@@ -1,6 +1,5 @@
 /* Checks of a request's headers: what another program on the way could read in another way, so that
- * it would see other requests than this server does (RFC 9112, 11.2). Used by http.c and the fuzz
- * target http. */
+ * it would see other requests than this server does (RFC 9112, 11.2). */
 #ifndef AK_SERVER_HEADERS_H
 #define AK_SERVER_HEADERS_H
 

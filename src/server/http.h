@@ -1,5 +1,4 @@
-/* HTTP server over libmicrohttpd: one thread, which runs http_run, calls all handlers. Used by
- * main.c and by the files that answer requests.
+/* HTTP server over libmicrohttpd: one thread, which runs http_run, calls all handlers.
  *
  * An exchange is a request and its answer. After the headers `check` may answer at once; after the
  * body `handle` answers, at once or later from the same thread. Another thread may answer if

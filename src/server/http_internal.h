@@ -1,5 +1,4 @@
-/* What the files of http.h share. Used by http.c, which has the loop and the library's callbacks,
- * http_exchange.c, http_deadlines.c and http_listen.c. */
+/* What the files of http.h share. */
 #ifndef AK_SERVER_HTTP_INTERNAL_H
 #define AK_SERVER_HTTP_INTERNAL_H
 

@@ -1,6 +1,5 @@
 /* A job: an exchange whose answer is generated. It has one or more requests to the scheduler, each
- * with one or more completions; all completions of all requests are its parts. Used by the APIs,
- * openai_*.c, which turn events into their own form. */
+ * with one or more completions; all completions of all requests are its parts. */
 #ifndef AK_SERVER_JOB_H
 #define AK_SERVER_JOB_H
 

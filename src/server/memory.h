@@ -1,5 +1,4 @@
-/* --memory: how much models and requests take, and what fits. Used by model.c, main.c, json_in.c,
- * job.c and metrics.c. */
+/* --memory: how much models and requests take, and what fits. */
 #ifndef AK_SERVER_MEMORY_H
 #define AK_SERVER_MEMORY_H
 

@@ -1,6 +1,6 @@
 /* Transcriptions of a speech model: a thread of its own with a session, on the threads that all
  * models share, so that their passes take turns. Several clips are transcribed at once; clients
- * with many take turns. Used by transcriptions.c, model.c, memory.c and main.c. */
+ * with many take turns. */
 #ifndef AK_SERVER_SPEECH_H
 #define AK_SERVER_SPEECH_H
 

@@ -1,5 +1,5 @@
 /* TLS certificates for libmicrohttpd, which can be replaced while the server runs: connections that
- * begin later get the new one. Used by http.c. */
+ * begin later get the new one. */
 #ifndef AK_SERVER_TLS_H
 #define AK_SERVER_TLS_H
 

@@ -1,5 +1,5 @@
 /* Calibration of the backend at load, and its result in the cache folder: a machine is measured
- * once, or at each load without a cache. Used by session/model.c. */
+ * once, or at each load without a cache. */
 #ifndef AK_SESSION_CALIBRATION_H
 #define AK_SESSION_CALIBRATION_H
 

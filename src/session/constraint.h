@@ -1,6 +1,5 @@
-/* Grammar constraint of a model's text: samples among the tokens that the matcher allows. Used by
- * generate/completion.c, api/sampling.c and transcribe/grammar.c. Also the token trie that all
- * matchers of a model share; model.c creates and frees it. */
+/* Grammar constraint of a model's text: samples among the tokens that the matcher allows. Also the
+ * token trie that all matchers of a model share; model.c creates and frees it. */
 #ifndef AK_SESSION_CONSTRAINT_H
 #define AK_SESSION_CONSTRAINT_H
 

@@ -1,5 +1,4 @@
-/* The KV cache: a pool of pages and one page table per sequence. Used by session/, generate/,
- * persist/, schedule/ and api/.
+/* The KV cache: a pool of pages and one page table per sequence.
  *
  * A page holds AK_KV_PAGE_TOKENS tokens of all layers. Sequences share pages by reference; a shared
  * page is copied before it is written. Everything is allocated at creation; in host memory, pages

@@ -1,6 +1,5 @@
 /* Loaded model: weights, dispatch tables and tokenizer. It is immutable, except for the token trie,
- * which the first grammar builds under a lock; sessions and threads share it. Used by session/,
- * generate/, persist/, allocate/, transcribe/ and api/. */
+ * which the first grammar builds under a lock; sessions and threads share it. */
 #ifndef AK_SESSION_MODEL_H
 #define AK_SESSION_MODEL_H
 

@@ -1,5 +1,4 @@
-/* Session: runs a model. It holds sequences in KV pages, and runs the passes that extend them. Used
- * by generate/, persist/, schedule/, allocate/, advise/, compress/, transcribe/ and api/.
+/* Session: runs a model. It holds sequences in KV pages, and runs the passes that extend them.
  *
  * A session belongs to one thread at a time; the model is shared and only read. All memory is
  * allocated at creation, except for the sampled, the hidden and the encoder's table: each is

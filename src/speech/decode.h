@@ -1,6 +1,6 @@
 /* One window of speech as tokens: greedy, sampled or by beam search, as openai/whisper's
  * decoding.py does it. A model is seen through a few functions, so that the search is tested
- * without one. Used by transcribe/. */
+ * without one. */
 #ifndef AK_SPEECH_DECODE_H
 #define AK_SPEECH_DECODE_H
 

@@ -1,6 +1,6 @@
 /* Text that Whisper makes up where nothing is said: segments of improbable, very short or very long
  * words with silence around them, as hallucination_silence_threshold of openai/whisper's
- * transcribe() finds them. Used by transcribe.c. */
+ * transcribe() finds them. */
 #ifndef AK_SPEECH_HALLUCINATION_H
 #define AK_SPEECH_HALLUCINATION_H
 

@@ -1,7 +1,7 @@
 /* The text of Whisper's tokens as UTF-8. A token may be a part of a character, so that a window
  * that is cut off, or a model that makes a mistake, leaves bytes that are no characters. As in
  * openai/whisper, whose tokens are decoded with errors="replace", U+FFFD stands for them in
- * everything that a host sees. Used by speech/ and transcribe/plan.c. */
+ * everything that a host sees. */
 #ifndef AK_SPEECH_TEXT_H
 #define AK_SPEECH_TEXT_H
 

@@ -1,7 +1,7 @@
 /* A clip as segments of text with times, window by window, as openai/whisper's transcribe.py does
  * it: a window that is decoded badly is decoded again at a higher temperature, one without speech
  * is skipped, the next window begins at the last time that was written, and the text so far is its
- * prompt. Used by transcribe/, which has the model. */
+ * prompt. */
 #ifndef AK_SPEECH_TRANSCRIBE_H
 #define AK_SPEECH_TRANSCRIBE_H
 

@@ -1,5 +1,4 @@
-/* The text of one window: decoded again, warmer, where it repeats itself or is improbable. Used by
- * transcribe.c. */
+/* The text of one window: decoded again, warmer, where it repeats itself or is improbable. */
 #ifndef AK_SPEECH_WINDOW_H
 #define AK_SPEECH_WINDOW_H
 

@@ -1,5 +1,4 @@
-/* Chat templates of a model, which render conversations to prompts. Used by api/: chat.c has
- * templates as objects, prompt.c renders the prompts of sessions.
+/* Chat templates of a model, which render conversations to prompts.
  *
  *   provider, or the text of a template
  *     → ak_tmpl_set        templates by name, special tokens

@@ -1,6 +1,5 @@
 /* Token bytes table: the bytes of each token id, and a hash from bytes to id. Also a trie over the
- * table, for unigram.c and wordpiece.c, and a matcher of special tokens. Used throughout tokenizer/
- * to find tokens and to decode ids.
+ * table, for unigram.c and wordpiece.c, and a matcher of special tokens.
  *
  * The bytes lie in one arena with one offset per token. The hash uses open addressing. */
 #ifndef AK_TOKENIZER_TOKEN_BYTES_H

@@ -1,6 +1,5 @@
 /* Tokenizer: text to token ids and back. Created from a vocabulary of GGUF or of Whisper's GGML
- * files, from tokenizer.json or from SentencePiece's tokenizer.model. Used by sample/, grammar/,
- * session/, generate/, toolcall/, transcribe/, convert/, api/ and bench/.
+ * files, from tokenizer.json or from SentencePiece's tokenizer.model.
  *
  * A tokenizer is immutable once created; all functions may run in several threads at once. */
 #ifndef AK_TOKENIZER_TOKENIZER_H

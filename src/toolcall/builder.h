@@ -1,5 +1,5 @@
 /* Builder of the grammar that constrains a reply to valid tool calls: its state, and the functions
- * of grammar*.c. Used by grammar*.c only. */
+ * of grammar*.c. */
 #ifndef AK_TOOLCALL_BUILDER_H
 #define AK_TOOLCALL_BUILDER_H
 

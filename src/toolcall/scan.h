@@ -1,6 +1,5 @@
 /* Incremental scanners of values: a validator of JSON, byte by byte, and a converter of Python and
- * Gemma literals to JSON. Used by the reply parser, which reports arguments while they come, and by
- * tools.c for whole values. */
+ * Gemma literals to JSON. */
 #ifndef AK_TOOLCALL_SCAN_H
 #define AK_TOOLCALL_SCAN_H
 

@@ -1,5 +1,5 @@
 /* Tool calls: the table of formats in which models write them, the tools of a request, the parser
- * of replies and the grammar that constrains a reply to valid calls. Used by api/calls.c.
+ * of replies and the grammar that constrains a reply to valid calls.
  *
  * A tool-call format has syntaxes. A syntax names the markers around a call and inside it:
  *

@@ -1,7 +1,6 @@
 /* A window of speech in a session, and the texts that are decoded over it: encoder and decoder
  * behind the functions that speech/ calls. The window is a sequence with K and V for
- * cross-attention, the texts are sequences that fork. Used by transcribe/work.c and
- * transcribe/transcribe.c. */
+ * cross-attention, the texts are sequences that fork. */
 #ifndef AK_TRANSCRIBE_LANE_H
 #define AK_TRANSCRIBE_LANE_H
 

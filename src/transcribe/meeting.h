@@ -2,8 +2,7 @@
  * clip after another; the thread of the call serves them: it alone runs passes and callbacks. Once
  * all lanes wait for the session, the decoder's passes that they ask for become one.
  *
- * Without threads, one lane runs in the thread of the call, and everything happens at once. Used by
- * transcribe/lane.c and transcribe/work.c. */
+ * Without threads, one lane runs in the thread of the call, and everything happens at once. */
 #ifndef AK_TRANSCRIBE_MEETING_H
 #define AK_TRANSCRIBE_MEETING_H
 

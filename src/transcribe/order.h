@@ -1,5 +1,4 @@
-/* Segments of a clip's parts, reported in the order of the parts, however the parts run. Used by
- * transcribe/work.c, in the thread of the call alone. */
+/* Segments of a clip's parts, reported in the order of the parts, however the parts run. */
 #ifndef AK_TRANSCRIBE_ORDER_H
 #define AK_TRANSCRIBE_ORDER_H
 

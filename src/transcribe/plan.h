@@ -1,4 +1,4 @@
-/* What is asked for of a clip, as speech/ takes it. Used by transcribe/work.c. */
+/* What is asked for of a clip, as speech/ takes it. */
 #ifndef AK_TRANSCRIBE_PLAN_H
 #define AK_TRANSCRIBE_PLAN_H
 

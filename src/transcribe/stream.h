@@ -1,7 +1,6 @@
 /* Transcribes speech while it is spoken. The last seconds are transcribed again whenever half a
  * second is new; words that two transcriptions in a row begin with are final (local agreement:
- * Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System", 2023). Used by
- * api/. */
+ * Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System", 2023). */
 #ifndef AK_TRANSCRIBE_STREAM_H
 #define AK_TRANSCRIBE_STREAM_H
 

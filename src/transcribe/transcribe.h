@@ -1,5 +1,5 @@
 /* Transcribes audio with a session of a speech model: runs encoder and decoder for the windows and
- * texts of speech/. Used by api/. */
+ * texts of speech/. */
 #ifndef AK_TRANSCRIBE_TRANSCRIBE_H
 #define AK_TRANSCRIBE_TRANSCRIBE_H
 

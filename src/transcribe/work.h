@@ -1,6 +1,6 @@
 /* Clips, divided among lanes: whole ones, whose windows follow one another, and those of which the
  * speech alone is transcribed, chunk by chunk. A lane takes the next chunk, or opens the next clip.
- * Segments of a clip are reported in the order of its chunks. Used by transcribe/transcribe.c. */
+ * Segments of a clip are reported in the order of its chunks. */
 #ifndef AK_TRANSCRIBE_WORK_H
 #define AK_TRANSCRIBE_WORK_H
 

@@ -1,5 +1,5 @@
-/* Where a clip has speech: its ranges, and chunks of them for an encoder's window. The clip is
- * read once, a piece at a time. Used by transcribe/ and api/. */
+/* Where a clip has speech: its ranges, and chunks of them for an encoder's window. The clip is read
+ * once, a piece at a time. */
 #ifndef AK_VAD_DETECT_H
 #define AK_VAD_DETECT_H
 

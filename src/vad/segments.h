@@ -1,6 +1,6 @@
 /* Ranges of speech from the probabilities of 32 ms each, as whisper.cpp finds them: speech begins
  * at a threshold and ends with a pause; ranges that are near each other become one, short ones are
- * dropped, the others are padded. Used by vad/detect.c. */
+ * dropped, the others are padded. */
 #ifndef AK_VAD_SEGMENTS_H
 #define AK_VAD_SEGMENTS_H
 

@@ -17,9 +17,7 @@
  * The same bits on every machine: products and sums are rounded one by one, in one order.
  *
  *     file.c     the reader: checks, and the layout that the products read
- *     silero.c   the network
- *
- * Used by vad/detect.c, transcribe/ and api/. */
+ *     silero.c   the network */
 #ifndef AK_VAD_SILERO_H
 #define AK_VAD_SILERO_H
 

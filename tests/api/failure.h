@@ -1,5 +1,4 @@
-/* The error of the last call, for tests of the public API's refusals. Used by one test program per
- * public header. */
+/* The error of the last call, for tests of the public API's refusals. */
 #ifndef AK_TESTS_API_FAILURE_H
 #define AK_TESTS_API_FAILURE_H
 

@@ -1,5 +1,4 @@
-/* A session of one thread, for tests of the public API. Used by test programs whose calls need a
- * session and do not care which. */
+/* A session of one thread, for tests of the public API. */
 #ifndef AK_TESTS_API_SESSION_H
 #define AK_TESTS_API_SESSION_H
 

@@ -1,5 +1,5 @@
 /* Folders of Hugging Face models without meaning, by their family's table of weights, and their
- * conversion. Used by the tests of convert/. */
+ * conversion. */
 #ifndef TESTS_CONVERT_MODELS_H
 #define TESTS_CONVERT_MODELS_H
 

@@ -1,5 +1,4 @@
-/* A server as a child process, and an HTTP client that sends what it is told, byte by byte. Used by
- * tests of this folder. */
+/* A server as a child process, and an HTTP client that sends what it is told, byte by byte. */
 #ifndef TESTS_SERVER_CLIENT_H
 #define TESTS_SERVER_CLIENT_H
 

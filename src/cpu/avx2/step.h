@@ -1,6 +1,5 @@
 /* AVX2's multiply step: adds products of weights and activations to integer sums. It is the only
- * part of the products of packed weights that AVX-VNNI replaces (cpu/avxvnni/step.h). Included by
- * tmpl/tiles_v256.h as AK_STEP_H, for dot32_v256.c and dot256_v256.c.
+ * part of the products of packed weights that AVX-VNNI replaces (cpu/avxvnni/step.h).
  *
  * A word is a vector with four unsigned numbers of a row, k … k + 3, in each 32-bit lane (half an
  * interleaved line of layout.h). vpmaddubsw multiplies them with four signed activations and adds

@@ -1,5 +1,5 @@
 /* Int8 panels of up to AK_PANEL_I8_TILES_MAX tile rows: sizes of their parts, and the scaling of
- * sums. Unpacking writes panels, GEMM reads them. Used by panel_i8_32.c, panel_i8_256.c and amx/.
+ * sums. Unpacking writes panels, GEMM reads them.
  *
  * Blocks of 32, for T tile rows: 8 words × T lines | T lines of f32 scales | T lines of f32
  * minimums, for types that have them.

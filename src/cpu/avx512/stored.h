@@ -1,5 +1,4 @@
-/* Loads stored rows of floats or F8 into registers as f32, for kernels that read rows as stored.
- * Used by attn.c, dot_stored.c and panel_f32.c. */
+/* Loads stored rows of floats or F8 into registers as f32, for kernels that read rows as stored. */
 #ifndef AK_CPU_AVX512_STORED_H
 #define AK_CPU_AVX512_STORED_H
 

@@ -1,5 +1,4 @@
-/* Rounding of stored rows and tokens to BF16, for BF16 GEMM. Used by the panel_bf16.c of this
- * folder and of cpu/amx. */
+/* Rounding of stored rows and tokens to BF16, for BF16 GEMM. */
 #ifndef AK_CPU_AVX512BF16_ROUND_H
 #define AK_CPU_AVX512BF16_ROUND_H
 

@@ -1,6 +1,6 @@
 /* AVX-VNNI's multiply step, in place of AVX2's (cpu/avx2/step.h): adds products of weights and
  * activations to integer sums. vpdpbusd adds the four products of a lane to 32 bits, so nothing
- * saturates. Included by tmpl/tiles_v256.h as AK_STEP_H, for dot32_v256.c and dot256_v256.c. */
+ * saturates. */
 #ifndef AK_CPU_AVXVNNI_STEP_H
 #define AK_CPU_AVXVNNI_STEP_H
 

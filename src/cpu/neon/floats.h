@@ -1,5 +1,5 @@
 /* exp and erf on four floats, bit-identical to base/math.h since results must not depend on the
- * ISA, and a horizontal sum. Used by attn.c, dot_rows.c and, through vec.h, by cpu/tmpl. */
+ * ISA, and a horizontal sum. */
 #ifndef AK_CPU_NEON_FLOATS_H
 #define AK_CPU_NEON_FLOATS_H
 

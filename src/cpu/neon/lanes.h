@@ -1,6 +1,6 @@
 /* Building blocks of the NEON kernels: compiler barriers, int8 dot products, loads, and sums of
  * activations. An interleaved line of 16 rows is four registers: register g has rows 4g … 4g+3,
- * four k each. Used by the int8 kernels, panel_f32.c and vec.h of neon/, and by neon_i8mm/. */
+ * four k each. */
 #ifndef AK_CPU_NEON_LANES_H
 #define AK_CPU_NEON_LANES_H
 

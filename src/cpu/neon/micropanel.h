@@ -1,6 +1,6 @@
 /* Int8 panels made of micropanels of 8 rows, so that the sums of 8 rows × 4 tokens stay in
- * registers. Used by skinny GEMM and GEMM in this folder, and by GEMM in neon_i8mm/. For each tile
- * row, a panel has the micropanels of rows 0 … 7 over all k, then those of rows 8 … 15.
+ * registers. For each tile row, a panel has the micropanels of rows 0 … 7 over all k, then those of
+ * rows 8 … 15.
  *
  * A line of a micropanel is 8 rows × 4 k, 32 bytes. Two of them are stored one after the other, or
  * `paired` for smmla (neon_i8mm/): four registers of two rows × 8 k. If a paired micropanel has

@@ -1,5 +1,4 @@
-/* Decodes tiles of types with blocks of 256 to int8 quants and scales. Used by dot256.c for GEMV
- * and by unpack256.h. */
+/* Decodes tiles of types with blocks of 256 to int8 quants and scales. */
 #ifndef AK_CPU_NEON_TILE256_H
 #define AK_CPU_NEON_TILE256_H
 

@@ -1,5 +1,4 @@
-/* Decodes tiles of types with blocks of 32 to int8 quants, scales and minimums. Used by dot32.c for
- * GEMV and by unpack32.h. micropanel32.c and neon_i8mm/ use only ak_neon_has_minimum. */
+/* Decodes tiles of types with blocks of 32 to int8 quants, scales and minimums. */
 #ifndef AK_CPU_NEON_TILE32_H
 #define AK_CPU_NEON_TILE32_H
 

@@ -1,5 +1,5 @@
 /* Unpacks tiles of types with blocks of 256 into micropanels, four rows (register g of each line)
- * at a time. Used by unpack256.c for GEMM and skinny GEMM, and by neon_i8mm/ with paired lines. */
+ * at a time. */
 #ifndef AK_CPU_NEON_UNPACK256_H
 #define AK_CPU_NEON_UNPACK256_H
 

@@ -1,5 +1,5 @@
 /* Unpacks tiles of types with blocks of 32 into micropanels (micropanel.h), which skinny GEMM and
- * GEMM read. Used by unpack32.c and, with the lines paired for smmla, by neon_i8mm/. */
+ * GEMM read. */
 #ifndef AK_CPU_NEON_UNPACK32_H
 #define AK_CPU_NEON_UNPACK32_H
 

@@ -1,7 +1,7 @@
 /* Building blocks of int8 GEMM with smmla, which multiplies two rows × 8 k with two tokens × 8 k.
  * They pair tokens, add products and store sums. The panel has rows already paired
  * (neon/micropanel.h). A register of sums holds rows r, r+1 and tokens t, t+1 in the order (r, t),
- * (r, t+1), (r+1, t), (r+1, t+1). Used by panel_i8_32.c and panel_i8_256.c. */
+ * (r, t+1), (r+1, t), (r+1, t+1). */
 #ifndef AK_CPU_NEON_I8MM_PAIRS_H
 #define AK_CPU_NEON_I8MM_PAIRS_H
 

@@ -1,5 +1,5 @@
 /* Decodes nibbles of packed tiles to bytes in 256-bit vectors, and includes the bundle's multiply
- * step. Used by dot32_v256.c and dot256_v256.c. */
+ * step. */
 #ifndef AK_CPU_TMPL_TILES_V256_H
 #define AK_CPU_TMPL_TILES_V256_H
 

@@ -1,4 +1,4 @@
-/* Internals of the compiler from JSON Schema to a grammar. Used by the files of schema/ only.
+/* Internals of the compiler from JSON Schema to a grammar.
  *
  * A schema is compiled as a list of terms that must all hold: the schema itself, what it refers to,
  * and what allOf adds. If a term offers alternatives (anyOf, oneOf, not, if), the list is compiled

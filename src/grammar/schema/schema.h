@@ -1,5 +1,4 @@
-/* Schema compiler: JSON Schema (draft 2020-12) to a grammar, so that replies match the schema. Used
- * by api/, toolcall/ and bench/.
+/* Schema compiler: JSON Schema (draft 2020-12) to a grammar, so that replies match the schema.
  *
  * Unless `lax` is set, the grammar allows only what the schema allows, and a keyword that it cannot
  * enforce is AKUNU_ERROR_UNSUPPORTED; the message names the keyword and its place. docs/grammar.md

@@ -1,5 +1,4 @@
-/* Template environment: arena, limits and error of one parse or one rendering. Used by all of
- * jinja/.
+/* Template environment: arena, limits and error of one parse or one rendering.
  *
  * A failure unwinds everything at once by longjmp. All memory is the arena's, so there is nothing
  * to clean up and no value has to be checked for an error. Code in this folder must therefore own

@@ -1,6 +1,5 @@
 /* Interpreter of templates, which runs the tree of node.h: scopes and statements (exec.c),
- * expressions (eval.c), calls (call.c), attributes (attribute.c), operators (operator.c). Used by
- * jinja.c, which renders, and by the builtins. */
+ * expressions (eval.c), calls (call.c), attributes (attribute.c), operators (operator.c). */
 #ifndef AK_TEMPLATE_JINJA_EXEC_H
 #define AK_TEMPLATE_JINJA_EXEC_H
 

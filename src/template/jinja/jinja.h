@@ -1,5 +1,5 @@
 /* Jinja engine for chat templates: behaves as jinja2's immutable sandbox with trim_blocks,
- * lstrip_blocks, loop controls and the additions of transformers. Used by template/.
+ * lstrip_blocks, loop controls and the additions of transformers.
  *
  *   text → tokens → nodes           lexer.c, parser.c, expression.c, names.c
  *   nodes + variables → text        exec.c, eval.c, call.c, attribute.c, operator.c

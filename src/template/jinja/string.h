@@ -1,6 +1,5 @@
 /* Strings of templates: UTF-8 bytes, indexed by characters as in Python. Also buffers to build
- * them, and conversions between values and text. Used by all of jinja/, and by render.c to strip
- * strings. */
+ * them, and conversions between values and text. */
 #ifndef AK_TEMPLATE_JINJA_STRING_H
 #define AK_TEMPLATE_JINJA_STRING_H
 

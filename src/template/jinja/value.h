@@ -1,6 +1,5 @@
 /* Values of templates, with the semantics of Python. All are immutable, except namespaces, cyclers,
- * joiners, loops, the position of a generator, and lists and dicts under construction. Used by all
- * of jinja/. */
+ * joiners, loops, the position of a generator, and lists and dicts under construction. */
 #ifndef AK_TEMPLATE_JINJA_VALUE_H
 #define AK_TEMPLATE_JINJA_VALUE_H
 

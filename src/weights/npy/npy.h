@@ -1,13 +1,11 @@
-/* Reader of one .npy file: a text header and a raw array. Used by weights/npy/file.c, which opens
- * such a file as a model, and by weights/hf/npy_dir.c, which opens a folder of them.
+/* Reader of one .npy file: a text header and a raw array.
  *
  *     "\x93NUMPY", u8 version (1, 2 or 3), u8 0
  *     u16 (version 1) or u32: bytes of the header
  *     the header: {'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }
  *     the data, little-endian, row-major
  *
- * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
- */
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
 #ifndef AK_WEIGHTS_NPY_NPY_H
 #define AK_WEIGHTS_NPY_NPY_H
 

@@ -1,13 +1,11 @@
 /* Readers of the two layers of a PyTorch checkpoint, which nothing here executes: the ZIP archive
- * that torch.save() writes, and the pickle in it that describes the tensors. Used by
- * weights/whisper/checkpoint.c.
+ * that torch.save() writes, and the pickle in it that describes the tensors.
  *
  *     zip.c      the archive: stored entries, found through the central directory
  *     pickle.c   the pickle: data of a few kinds, and the tensors that they describe
  *
  * https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
- * https://docs.python.org/3/library/pickletools.html
- */
+ * https://docs.python.org/3/library/pickletools.html */
 #ifndef AK_WEIGHTS_TORCH_TORCH_H
 #define AK_WEIGHTS_TORCH_TORCH_H
 
