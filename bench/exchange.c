@@ -3,12 +3,13 @@
  *
  *   mpicc -O2 bench/exchange.c -o exchange && mpirun -n 2 ./exchange [MESSAGES BYTES ROWS]
  *
- * Each rank sends its part to each other rank and receives theirs; it waits as src/dist/mpi.c does.
- * Before, it reads 4 MB of memory, as a pass does between exchanges, and waits until all have done
- * so. ROWS: the part is one of a matrix of so many rows. MESSAGES: so many to each rank, for what
- * more ranks would send. Prints a line of JSON per size: the bytes of a message, and the median
- * seconds of an exchange, the mean of all ranks. And how evenly the ranks compute: of a loop that
- * takes milliseconds, the time of the slowest one as a multiple of the mean, on average. */
+ * Each rank sends its part to each other rank and receives theirs; it waits as
+ * src/engine/dist/mpi.c does. Before, it reads 4 MB of memory, as a pass does between exchanges,
+ * and waits until all have done so. ROWS: the part is one of a matrix of so many rows. MESSAGES: so
+ * many to each rank, for what more ranks would send. Prints a line of JSON per size: the bytes of a
+ * message, and the median seconds of an exchange, the mean of all ranks. And how evenly the ranks
+ * compute: of a loop that takes milliseconds, the time of the slowest one as a multiple of the
+ * mean, on average. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdint.h>

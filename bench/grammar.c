@@ -9,9 +9,9 @@
 #include "measure.h"
 
 #include "akunu/akunu.h"
-#include "grammar/matcher.h"
-#include "grammar/schema/schema.h"
-#include "weights/provider.h"
+#include "text/grammar/matcher.h"
+#include "text/grammar/schema/schema.h"
+#include "files/weights/provider.h"
 
 static const char usage[] = "bench/grammar -m MODEL [--generate] [--rounds N]\n"
                             "       (5 rounds; without a model nothing is measured)";

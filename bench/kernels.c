@@ -14,8 +14,8 @@
  *   dequantize  dequantize         bytes of stored weights
  *   quantize32, quantize256        bytes of floats, from the cache: no share
  *   attn        scores and values  bytes of K and V, f32 operations; n query rows */
-#include "cpu/cpu.h"
-#include "quant/block.h"
+#include "engine/cpu/cpu.h"
+#include "files/quant/block.h"
 #include "measure.h"
 
 static const char usage[] =

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/thread.h"
-#include "cpu/backend.h"
+#include "engine/cpu/backend.h"
 
 /* Seconds of the fastest of the runs that fit into `budget` seconds, three at least. */
 static inline double best_seconds(struct ak_pool *pool, ak_task *task, void *context, double budget)

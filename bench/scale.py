@@ -16,7 +16,7 @@ bench/exchange.c on the ranks that --mpirun starts. A rate is what the slowest p
 
 tables prints those of docs/scale.md.
 
-A pass is what src/model/shard.c and src/cpu/ranks.c make of it. Ranks that share rows divide products, attention and
+A pass is what src/engine/spec/shard.c and src/engine/cpu/ranks.c make of it. Ranks that share rows divide products, attention and
 the elements of the feed-forward network, in units of whole heads and of 16 rows; the largest shard decides. Each
 repeats norms and the router, and quantizes what it sends for products. All send their part to all others, four times a
 layer, of a long pass while they compute its other half; who is faster waits. A rank with a run of layers computes them
@@ -33,12 +33,12 @@ import sys
 import tempfile
 
 FLOAT = 4
-ACTIVATION = 1.5  # bytes of an element as a product reads it, and as it is sent (src/cpu/ranks_shards.c)
+ACTIVATION = 1.5  # bytes of an element as a product reads it, and as it is sent (src/engine/cpu/ranks_shards.c)
 HALVES = 128  # passes of as many tokens run in halves: one is computed while the other's shards are exchanged
 TILE_ROWS = 16
 EAGER = 64 * 1024  # longer messages wait for an answer first: Open MPI's btl_tcp_eager_limit
 GOODPUT = 0.95  # of a link's rate, with frames of 1500 bytes
-LISTS = 8 * (1 + 40 + 16)  # bytes of a rank's largest logits for top-k 40 (src/cpu/ranks_best.c)
+LISTS = 8 * (1 + 40 + 16)  # bytes of a rank's largest logits for top-k 40 (src/engine/cpu/ranks_best.c)
 BATCH = {"rows": 512, "layers": 64}  # tokens of a pass at most
 BARRIER = 1e-6  # seconds of a step of more than one thread; an assumption
 

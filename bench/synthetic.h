@@ -4,8 +4,8 @@
 #ifndef AK_BENCH_SYNTHETIC_H
 #define AK_BENCH_SYNTHETIC_H
 
-#include "backends/list.h"
-#include "dispatch/table.h"
+#include "engine/backends/list.h"
+#include "engine/dispatch/table.h"
 #include "measure.h"
 
 enum {

@@ -33,7 +33,7 @@ AC_SUBST([AK_$5_CFLAGS], ["$3"])
 # AK_ISA_CHOOSE
 # -------------
 # --enable-isa=LIST: which of the bundles above are built, with the parents that
-# src/cpu/isa.def gives them. Substitutes AK_ISA_LIBS; config.h gets AK_ISA_BUILT
+# src/engine/cpu/isa.def gives them. Substitutes AK_ISA_LIBS; config.h gets AK_ISA_BUILT
 # and HAVE_AK_<NAME>, 0 or 1. Sets ak_have_<NAME> to the same number, and for the
 # summary ak_isa_built, ak_isa_refused (by the compiler) and ak_isa_left_out.
 AC_DEFUN([AK_ISA_CHOOSE], [
@@ -58,7 +58,7 @@ for ak_name in `echo "$enable_isa" | tr , ' '`; do
 done
 
 dnl A child, or optional instructions, and the bundle that they need, a pair per line.
-ak_isa_parents=`sed -n 's/^ISA[[_OPTION]]*(\([[A-Z0-9_]]*\), [[a-z0-9_]]*, \([[A-Z0-9_]]*\),.*/\1 \2/p' "$srcdir/src/cpu/isa.def" | tr A-Z a-z`
+ak_isa_parents=`sed -n 's/^ISA[[_OPTION]]*(\([[A-Z0-9_]]*\), [[a-z0-9_]]*, \([[A-Z0-9_]]*\),.*/\1 \2/p' "$srcdir/src/engine/cpu/isa.def" | tr A-Z a-z`
 ak_isa_wanted=
 for ak_name in $ak_isa_chosen; do
     while test -n "$ak_name" && test "$ak_name" != scalar; do
@@ -82,7 +82,7 @@ AC_DEFINE_UNQUOTED([AK_ISA_BUILT], ["scalar$ak_isa_built"], [Names of the kernel
 # _AK_ISA_NATIVE
 # --------------
 # Sets ak_isa_native to the names of the bundles that this machine can run, as
-# src/cpu/isa.c finds them when akunu runs.
+# src/engine/cpu/isa.c finds them when akunu runs.
 AC_DEFUN([_AK_ISA_NATIVE], [
 AS_IF([test "$cross_compiling" = yes],
     [AC_MSG_ERROR([--enable-isa=$enable_isa: "native" is what the machine that builds can run, and this build is for another one ($host); name the kernels, as in --enable-isa=avx2])])
@@ -90,7 +90,7 @@ AC_MSG_CHECKING([which kernels this machine can run])
 ak_save_CPPFLAGS=$CPPFLAGS
 CPPFLAGS="$CPPFLAGS -I$srcdir/src"
 AC_LINK_IFELSE([AC_LANG_SOURCE([[$ak_isa_defines
-#include "cpu/isa.c"
+#include "engine/cpu/isa.c"
 #include <stdio.h>
 int main(void)
 {

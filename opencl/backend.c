@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "opencl/opencl.h"
-#include "pack/pack.h"
+#include "engine/pack/pack.h"
 
 static struct ak_ocl *as_ocl(const struct ak_backend *b)
 {

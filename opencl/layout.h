@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "quant/type.h"
+#include "files/quant/type.h"
 
 enum {
     AK_OCL_TILE_ROWS = 16,

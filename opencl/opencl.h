@@ -13,9 +13,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "backend/backend.h"
+#include "engine/backend/backend.h"
 #include "base/mem.h"
-#include "dispatch/table.h"
+#include "engine/dispatch/table.h"
 #include "opencl/device.h"
 #include "opencl/layout.h"
 #include "opencl/kernels/shared.h"

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "store/store.h"
+#include "files/store/store.h"
 
 enum {
     HASH_BYTES = 16,

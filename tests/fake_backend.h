@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/backend.h"
-#include "dispatch/table.h"
+#include "engine/backend/backend.h"
+#include "engine/dispatch/table.h"
 
 enum { FAKE_VOCAB = 97 };
 

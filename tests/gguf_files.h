@@ -3,7 +3,7 @@
 #ifndef AK_TESTS_GGUF_FILES_H
 #define AK_TESTS_GGUF_FILES_H
 
-#include "weights/provider.h"
+#include "files/weights/provider.h"
 
 struct test_bytes {
     uint8_t *data; /* from malloc; 0 follows the n bytes, so that text is a string */

@@ -9,7 +9,7 @@
 #   comment    a source whose first line is not a comment
 #   column     a line over 100 columns
 #   isa        instruction sets that one list has and another has not
-#   vendor     code of src/cpu that asks who made the CPU: a machine is measured, not named
+#   vendor     code of src/engine/cpu that asks who made the CPU: a machine is measured, not named
 #
 # A finding is a line "CHECK NAME: where and what". tests/house.exceptions lists, as
 # "CHECK NAME", those that are known. An exception that is found no more is a failure too.
@@ -71,7 +71,7 @@ layers() {
 }
 layers | sort >"$work/layers"
 
-# Shared by the awk programs below: what a layer may use, and the layer of a file.
+# Shared by the awk programs below: what a layer may use, and the layer of a file. Wings are in the same order.
 order='
 function read_order(file,    line, part) {
     while ((getline line < file) > 0) {
@@ -79,12 +79,20 @@ function read_order(file,    line, part) {
         may[part[1]] = part[2] " "
     }
 }
-function layer(path) {
+function layer(path,    part, n) {
     sub(/^src\//, "", path)
-    return substr(path, 1, index(path, "/") - 1)
+    n = split(path, part, "/")
+    return n > 2 && (part[1] "/" part[2]) in may ? part[1] "/" part[2] : part[1]
+}
+function wing(name) {
+    sub(/\/.*/, "", name)
+    return name == "opencl" ? "engine" : name
+}
+function has(from, to) {
+    return to == from || index(may[from], " " to " ") > 0
 }
 function is_below(to, from) {
-    return to == from || index(may[from], " " to " ") > 0
+    return has(from, to) && has(wing(from), wing(to))
 }'
 
 check_tag() {
@@ -106,14 +114,14 @@ check_include() {
         while ((getline path < files) > 0)
             exists[path]
         # A bundle may use the inline functions of its parent, and an option those of its bundle.
-        while ((getline row < "src/cpu/isa.def") > 0)
+        while ((getline row < "src/engine/cpu/isa.def") > 0)
             if (split(row, field, /[(), ]+/) > 4 && field[1] == "ISA")
                 builds_on[field[3]] = tolower(field[4])
         builds_on["avx512bf16"] = "avx512"
         builds_on["amx"] = builds_on["amx"] " avx512bf16"
     }
     function bundle(path,    part) {
-        return split(path, part, "/") == 4 && part[2] == "cpu" && part[3] != "scalar" ? part[3] : ""
+        return split(path, part, "/") == 5 && part[3] == "cpu" && part[4] != "scalar" ? part[4] : ""
     }
     function bad(why) {
         printf "include %s: line %d: %s\n", FILENAME, FNR, why
@@ -159,7 +167,7 @@ check_symbol() {
             homes[name] = homes[name] " " from # two programs may each have their own
         else if ($(NF - 1) == "U" && name ~ /^(ak_|cli_)/)
             users[name] = users[name] " " from
-        else if ($(NF - 1) == "U" && name ~ /^akunu_/ && from != "cli" && from != "server")
+        else if ($(NF - 1) == "U" && name ~ /^akunu_/ && from !~ /^apps\//)
             users[name] = users[name] " " from
     }
     function is_home_below(name, user,    home, n, i) {
@@ -235,14 +243,14 @@ check_isa() {
     same() {
         sort -u | comm -3 - "$work/isa" | tr -d '\t' | sed "s|.*|isa &: in one of configure.ac and $1, not in the other|"
     }
-    find src/cpu -mindepth 2 -name local.mk | sed 's,src/cpu/\(.*\)/local.mk,\1,' | same src/cpu
-    sed -n 's,^include src/cpu/\(.*\)/local.mk$,\1,p' src/cpu/local.mk | same src/cpu/local.mk
+    find src/engine/cpu -mindepth 2 -name local.mk | sed 's,src/engine/cpu/\(.*\)/local.mk,\1,' | same src/engine/cpu
+    sed -n 's,^include src/engine/cpu/\(.*\)/local.mk$,\1,p' src/engine/cpu/local.mk | same src/engine/cpu/local.mk
     # The scalar kernels are always built; AMX has an option of its own.
-    sed -n 's/^ISA[_OPTION]*([A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' src/cpu/isa.def | grep -vxE 'scalar|amx_bf16' | same src/cpu/isa.def
+    sed -n 's/^ISA[_OPTION]*([A-Z0-9_]*, \([a-z0-9_]*\),.*/\1/p' src/engine/cpu/isa.def | grep -vxE 'scalar|amx_bf16' | same src/engine/cpu/isa.def
 }
 
 check_vendor() {
-    grep -rniE '__builtin_cpu_is|GenuineIntel|AuthenticAMD|cpuid\(0,' src/cpu |
+    grep -rniE '__builtin_cpu_is|GenuineIntel|AuthenticAMD|cpuid\(0,' src/engine/cpu |
         awk -F: '{ printf "vendor %s: line %d\n", $1, $2 }'
 }
 

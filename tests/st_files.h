@@ -1,5 +1,5 @@
-/* SafeTensors files and checkpoint folders, synthetic and damaged, for tests of weights/ and
- * convert/. */
+/* SafeTensors files and checkpoint folders, synthetic and damaged, for tests of files/weights/ and
+ * conversion/convert/. */
 #ifndef AK_TESTS_ST_FILES_H
 #define AK_TESTS_ST_FILES_H
 

@@ -3,7 +3,7 @@
 #ifndef AK_TESTS_STORE_HEADER_H
 #define AK_TESTS_STORE_HEADER_H
 
-#include "store/store.h"
+#include "files/store/store.h"
 #include "tests/test.h"
 
 static inline void test_same_header(const struct ak_store_header *a,

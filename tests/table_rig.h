@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/list.h"
+#include "engine/backends/list.h"
 #include "base/mem.h"
-#include "dispatch/table.h"
+#include "engine/dispatch/table.h"
 
 enum {
     RIG_ITEMS_MAX = 12,

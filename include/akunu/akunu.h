@@ -1,8 +1,8 @@
 /* akunu.h: the API of akunu, a library that runs language models and encoders on the CPU,
  * and on OpenCL devices.
  *
- * Programs in C11 or C++17 include this header, as akunu-cli (src/cli/), examples/ and bench/ do.
- * The library uses its types throughout. It includes all of the API:
+ * Programs in C11 or C++17 include this header, as akunu-cli (src/apps/cli/), examples/ and bench/
+ * do. The library uses its types throughout. It includes all of the API:
  *
  *     core.h      errors; models, sessions, embeddings, generating
  *     sample.h    how the next token is sampled

@@ -1,7 +1,7 @@
 /* akunu_advisor_…: what a model would take and lose as each type. */
 #include "api/handles.h"
 
-#include "advise/advise.h"
+#include "conversion/advise/advise.h"
 #include "base/mem.h"
 
 struct akunu_advisor {

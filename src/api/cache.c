@@ -6,7 +6,7 @@
 #include "api/handles.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "store/store.h"
+#include "files/store/store.h"
 
 struct akunu_cache {
     char *path;

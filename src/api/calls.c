@@ -1,7 +1,7 @@
 /* Tool calls of a reply: the streaming reply parser and the grammar for calls, behind handles. */
 #include "api/handles.h"
 #include "base/mem.h"
-#include "toolcall/toolcall.h"
+#include "text/toolcall/toolcall.h"
 
 #include <string.h>
 

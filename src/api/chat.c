@@ -1,7 +1,7 @@
 /* Chat templates behind handles: the model's templates or a given one, rendered to prompts. */
 #include "api/handles.h"
 #include "base/mem.h"
-#include "template/template.h"
+#include "text/template/template.h"
 
 /* The handle is the inner object under its public name. */
 static struct ak_tmpl_set *inner(struct akunu_template *chat)

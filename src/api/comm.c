@@ -1,8 +1,8 @@
 /* Processes that share models: joining, following, counts. */
 #include "api/handles.h"
 
-#include "dist/message.h"
-#include "session/follow.h"
+#include "engine/dist/message.h"
+#include "engine/session/follow.h"
 
 unsigned akunu_comm_count(unsigned *rank)
 {

@@ -1,5 +1,5 @@
 /* akunu_file_compress: a model as a folder of NumPy arrays. */
-#include "compress/compress.h"
+#include "conversion/compress/compress.h"
 
 #include <string.h>
 

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "allocate/allocate.h"
+#include "conversion/allocate/allocate.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "convert/convert.h"
-#include "model/model.h"
+#include "conversion/convert/convert.h"
+#include "engine/spec/model.h"
 
 struct akunu_file {
     struct ak_provider *provider;

@@ -1,6 +1,6 @@
 /* akunu_session_generate, akunu_session_generate_parallel and akunu_session_complete: completes the
  * parameters with defaults and begins the call in both sessions. */
-#include "generate/generate.h"
+#include "engine/generate/generate.h"
 
 #include "api/handles.h"
 #include "base/mem.h"

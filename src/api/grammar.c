@@ -4,8 +4,8 @@
 
 #include "api/handles.h"
 #include "base/mem.h"
-#include "grammar/matcher.h"
-#include "grammar/schema/schema.h"
+#include "text/grammar/matcher.h"
+#include "text/grammar/schema/schema.h"
 
 /* Wraps a grammar in a handle; `made` is the status of its creation. */
 static struct akunu_grammar *wrap(struct ak_grammar *inner, ak_status made, struct ak_error *error)

@@ -5,11 +5,11 @@
 #define AK_API_HANDLES_H
 
 #include "base/error.h"
-#include "session/model.h"
-#include "session/session.h"
-#include "template/template.h"
-#include "tokenizer/tokenizer.h"
-#include "weights/provider.h"
+#include "engine/session/model.h"
+#include "engine/session/session.h"
+#include "text/template/template.h"
+#include "text/tokenizer/tokenizer.h"
+#include "files/weights/provider.h"
 
 /* A separate handle owns `inner`; the one inside a model borrows it. */
 struct akunu_tokenizer {
@@ -50,7 +50,7 @@ ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params
                                 struct ak_provider **out, struct ak_error *error);
 
 /* ---- Plans: plan.c ------------------------------------------------------ */
-struct ak_pack_cache_plan; /* pack/cache.h */
+struct ak_pack_cache_plan; /* engine/pack/cache.h */
 void ak_api_fill_plan(struct ak_model *m, const struct ak_pack_cache_plan *cache,
                       const struct ak_session_plan *session, struct akunu_load_plan *out);
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "convert/collect.h"
+#include "conversion/convert/collect.h"
 
 struct akunu_importance {
     struct ak_model *model; /* a reference; NULL: files alone */

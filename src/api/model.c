@@ -2,10 +2,10 @@
  * types and bytes. */
 #include "api/handles.h"
 
-#include "backends/list.h"
+#include "engine/backends/list.h"
 #include "base/mem.h"
-#include "convert/online.h"
-#include "weights/composed.h"
+#include "conversion/convert/online.h"
+#include "files/weights/composed.h"
 
 const char *akunu_load_stage_name(enum akunu_load_stage stage)
 {

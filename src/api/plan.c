@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "pack/cache.h"
+#include "engine/pack/cache.h"
 
 const char *akunu_tier_name(enum akunu_tier tier)
 {

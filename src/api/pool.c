@@ -1,7 +1,7 @@
 /* Thread pools behind handles, which sessions share. */
 #include "api/handles.h"
 
-#include "backend/profile.h"
+#include "engine/backend/profile.h"
 
 struct akunu_pool *akunu_pool_new(unsigned n_threads, const char *cpus)
 {

@@ -1,8 +1,8 @@
 /* akunu_profile_tune measures kernels for a chip profile; akunu_profile_write writes it to a file.
  */
 #include "api/handles.h"
-#include "backend/profile.h"
-#include "backends/list.h"
+#include "engine/backend/profile.h"
+#include "engine/backends/list.h"
 
 void akunu_profile_default(struct akunu_profile *profile, size_t size)
 {

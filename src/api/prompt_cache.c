@@ -1,5 +1,5 @@
 /* Saving and loading sequences in files, and restoring prompts from the cache of earlier ones. */
-#include "persist/save.h"
+#include "engine/persist/save.h"
 
 #include "api/handles.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "api/handles.h"
-#include "backends/list.h"
-#include "model/model.h"
-#include "weights/formats.h"
+#include "engine/backends/list.h"
+#include "engine/spec/model.h"
+#include "files/weights/formats.h"
 
 static enum akunu_status fail_past_end(const char *what, size_t i)
 {

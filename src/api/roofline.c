@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "backends/list.h"
+#include "engine/backends/list.h"
 #include "base/chip.h"
 
 static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,

@@ -5,8 +5,8 @@
 #include "api/handles.h"
 #include "base/buffer.h"
 #include "base/mem.h"
-#include "sample/sampler.h"
-#include "session/constraint.h"
+#include "engine/sample/sampler.h"
+#include "engine/session/constraint.h"
 
 struct akunu_sampler {
     struct ak_sampler *inner;

@@ -1,5 +1,5 @@
 /* Schedulers behind handles. */
-#include "schedule/schedule.h"
+#include "engine/schedule/schedule.h"
 
 #include "api/handles.h"
 #include "base/mem.h"

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
-#include "session/session.h"
+#include "engine/session/session.h"
 
 void akunu_session_params_default(struct akunu_session_params *params, size_t size)
 {

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "audio/mel.h"
+#include "speech/audio/mel.h"
 #include "base/mem.h"
-#include "transcribe/stream.h"
-#include "transcribe/transcribe.h"
-#include "vad/detect.h"
+#include "speech/transcribe/stream.h"
+#include "speech/transcribe/transcribe.h"
+#include "speech/vad/detect.h"
 
 struct akunu_audio {
     struct ak_audio *inner;

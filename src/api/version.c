@@ -1,6 +1,6 @@
 /* The version, how the library was built, and the instruction sets that this machine can run. */
 #include "akunu/akunu.h"
-#include "backends/list.h"
+#include "engine/backends/list.h"
 #include "config.h"
 
 #define TEXT_OF(x) #x

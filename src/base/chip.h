@@ -1,7 +1,7 @@
-/* Processor, caches, memory and NUMA nodes of this machine. backend/ and session/ choose chip
- * profiles by the processor, cpu/roofline.c sizes its probes by the caches, api/roofline.c and
- * bench/ report all. The thread pool and pack/ use the NUMA nodes, to keep memory local to the
- * threads that read it. */
+/* Processor, caches, memory and NUMA nodes of this machine. engine/backend/ and engine/session/
+ * choose chip profiles by the processor, engine/cpu/roofline.c sizes its probes by the caches,
+ * api/roofline.c and bench/ report all. The thread pool and engine/pack/ use the NUMA nodes, to
+ * keep memory local to the threads that read it. */
 #ifndef AK_BASE_CHIP_H
 #define AK_BASE_CHIP_H
 

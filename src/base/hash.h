@@ -1,8 +1,9 @@
 /* Two hashes. ak_hash128 is fast and detects accidental changes, but not forged ones; used by
- * weights/, persist/, toolcall/, compress/ and opencl/. SHA-256 resists forgery. pack/ and persist/
- * make cache keys with it, convert/ identifies models that are quantized at load, session/ uses it
- * in the name of a measured chip profile, store/ checks headers with it, generate/ chains tokens,
- * and api/ hashes tensors and files. */
+ * files/weights/, engine/persist/, text/toolcall/, conversion/compress/ and opencl/. SHA-256
+ * resists forgery. engine/pack/ and engine/persist/ make cache keys with it, conversion/convert/
+ * identifies models that are quantized at load, engine/session/ uses it in the name of a measured
+ * chip profile, files/store/ checks headers with it, engine/generate/ chains tokens, and api/
+ * hashes tensors and files. */
 #ifndef AK_BASE_HASH_H
 #define AK_BASE_HASH_H
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "json/wide.h"
+#include "base/json/wide.h"
 
 struct scan {
     unsigned depth, max_depth;
@@ -69,7 +69,7 @@ static ak_status load(const char *text, size_t n, size_t flags, json_t **out,
                    why.line, why.column);
 }
 
-/* `wide`: which numbers are marked (json/wide.h). */
+/* `wide`: which numbers are marked (base/json/wide.h). */
 static ak_status parse(const char *text, size_t n, size_t flags, unsigned wide, json_t **out,
                        struct ak_error *error)
 {

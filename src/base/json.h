@@ -18,7 +18,7 @@ enum {
  * json_decref. AKUNU_ERROR_FORMAT: not UTF-8, not JSON, too deep, too many values, or an object
  * with a duplicate key (named). Depth and number of values are checked before anything is
  * allocated. An integer beyond 64 bits becomes a real, and a number beyond a double a wide number
- * (json/wide.h). */
+ * (base/json/wide.h). */
 ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error);
 
 /* For files that Python may have written: a byte order mark is skipped; NaN, Infinity and -Infinity

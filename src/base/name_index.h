@@ -1,6 +1,6 @@
 /* Sorted index from name to position: lookup by bisection, and duplicate detection. Unlike a hash
- * table, no choice of names makes it slow. The file formats of weights/ find tensors and metadata
- * with it, convert/ importance; pack/bind.c finds unused tensors. */
+ * table, no choice of names makes it slow. The file formats of files/weights/ find tensors and
+ * metadata with it, conversion/convert/ importance; engine/pack/bind.c finds unused tensors. */
 #ifndef AK_BASE_NAME_INDEX_H
 #define AK_BASE_NAME_INDEX_H
 

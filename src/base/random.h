@@ -1,6 +1,6 @@
-/* Random number generator of sample/: the same numbers on every machine for a seed. xoshiro256++
- * 1.0 by Blackman and Vigna (https://prng.di.unimi.it, public domain), seeded by splitmix64 as they
- * advise. */
+/* Random number generator of engine/sample/: the same numbers on every machine for a seed.
+ * xoshiro256++ 1.0 by Blackman and Vigna (https://prng.di.unimi.it, public domain), seeded by
+ * splitmix64 as they advise. */
 #ifndef AK_BASE_RANDOM_H
 #define AK_BASE_RANDOM_H
 

@@ -1,6 +1,6 @@
 /* Unicode: character properties and lower case, from utf8proc except white space and BERT's Chinese
  * characters, and the UTF-8 encoder (decoder: utf8.h). Files that need other properties call
- * utf8proc themselves, as grammar/classes.c does. */
+ * utf8proc themselves, as text/grammar/classes.c does. */
 #ifndef AK_BASE_UNICODE_H
 #define AK_BASE_UNICODE_H
 

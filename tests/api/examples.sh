@@ -88,7 +88,7 @@ check 2 '' 'usage: tools' tools
     head -c 32000 /dev/zero
 } >"$work/silence.wav"
 # shellcheck disable=SC2086
-(cd "$build" && exec ${AK_EMULATOR:-} ./tests/transcribe/test_transcribe --write "$work/whisper.bin")
+(cd "$build" && exec ${AK_EMULATOR:-} ./tests/speech/transcribe/test_transcribe --write "$work/whisper.bin")
 (cd "$build" && exec ${AK_EMULATOR:-} ./examples/transcribe "$work/whisper.bin" "$work/silence.wav") >"$work/out" 2>&1
 if grep -q 'built without' "$work/out"; then
     echo "SKIPPED: examples: transcribe, which needs libsndfile and libsamplerate"

@@ -3,7 +3,7 @@
 
 #include "tests/golden_model.h"
 #include "api/handles.h"
-#include "session/session.h"
+#include "engine/session/session.h"
 
 enum { PROMPT = 500, REST = 70, ALL = PROMPT + REST, KEEP = 256, CONTEXT = 1024 };
 

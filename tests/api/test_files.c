@@ -1,5 +1,5 @@
 /* The calls of files.h and measure.h: what each takes and gives, and what it refuses. The files
- * themselves are tested in tests/weights, convert, pack and persist. */
+ * themselves are tested in tests/files/weights, convert, pack and persist. */
 #include "tests/test.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The calls of text.h: what each takes and gives, and what it refuses. The texts themselves are
- * tested where they are made: tests/tokenizer, grammar, template and toolcall. */
+ * tested where they are made: tests/text/tokenizer, grammar, template and toolcall. */
 #include "tests/test.h"
 #include <stdio.h>
 #include <string.h>

@@ -18,7 +18,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "json/wide.h"
+#include "base/json/wide.h"
 #include "base/system.h"
 #include "base/thread.h"
 #include "base/utf8.h"

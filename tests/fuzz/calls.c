@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "toolcall/toolcall.h"
+#include "text/toolcall/toolcall.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

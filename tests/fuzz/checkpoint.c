@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "weights/torch/torch.h"
+#include "files/weights/torch/torch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

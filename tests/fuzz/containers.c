@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "audio/parts.h"
+#include "speech/audio/parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

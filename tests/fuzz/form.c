@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/form.h"
+#include "apps/server/form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/headers.h"
+#include "apps/server/headers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "template/jinja/jinja.h"
+#include "text/template/jinja/jinja.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

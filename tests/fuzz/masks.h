@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "grammar/token_trie.h"
-#include "tokenizer/internal.h"
+#include "text/grammar/token_trie.h"
+#include "text/tokenizer/internal.h"
 
 /* All bytes, and longer tokens: some share beginnings, two are the same bytes as others, two are
  * longer than masks look closely, and one ends a text. */

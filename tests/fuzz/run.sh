@@ -8,25 +8,25 @@ set -eu
 root=$1 name=$2 seconds=$3
 case $name in
 # What the target needs of the library, by folder or file.
-jinja) sources="src/template/jinja/*.c src/base/unicode.c src/base/utf8.c src/base/error.c src/base/mem.c" ;;
+jinja) sources="src/text/template/jinja/*.c src/base/unicode.c src/base/utf8.c src/base/error.c src/base/mem.c" ;;
 speech|grammar|schema|calls|tokenizer)
-    sources="src/tokenizer/*.c src/grammar/*.c src/grammar/schema/*.c src/toolcall/*.c src/template/*.c src/template/jinja/*.c src/base/*.c
-        src/weights/*.c src/weights/*/*.c src/quant/*.c src/op/*.c src/api/error.c"
-    [ "$name" != speech ] || sources="$sources src/vad/file.c src/vad/silero.c" ;;
-checkpoint) sources="src/weights/torch/*.c src/base/*.c src/quant/*.c src/api/error.c" ;;
+    sources="src/text/tokenizer/*.c src/text/grammar/*.c src/text/grammar/schema/*.c src/text/toolcall/*.c src/text/template/*.c src/text/template/jinja/*.c src/base/*.c
+        src/files/weights/*.c src/files/weights/*/*.c src/files/quant/*.c src/engine/op/*.c src/api/error.c"
+    [ "$name" != speech ] || sources="$sources src/speech/vad/file.c src/speech/vad/silero.c" ;;
+checkpoint) sources="src/files/weights/torch/*.c src/base/*.c src/files/quant/*.c src/api/error.c" ;;
 audio)
-    sources="src/audio/*.c src/base/*.c src/api/error.c"
+    sources="src/speech/audio/*.c src/base/*.c src/api/error.c"
     mkdir -p fuzz
     # What the decoders lose of a damaged file is theirs.
     printf 'leak:lib%s.so\n' vorbis vorbisenc ogg opus FLAC mpg123 sndfile >fuzz/audio.supp
     export LSAN_OPTIONS="suppressions=$PWD/fuzz/audio.supp:print_suppressions=0" ;;
 containers)
-    sources="src/audio/au.c src/audio/bytes.c src/audio/chunks.c src/audio/flac.c src/audio/foreign.c src/audio/matroska.c
-        src/audio/mpeg.c src/audio/ogg.c src/audio/ogg_pages.c src/audio/parts.c src/audio/spool.c src/audio/track.c src/base/*.c src/api/error.c" ;;
-form) sources="src/server/form.c" ;;
-http) sources="src/server/headers.c" ;;
-server) # the library and src/cli as they were built
-    sources="src/server/*.c"
+    sources="src/speech/audio/au.c src/speech/audio/bytes.c src/speech/audio/chunks.c src/speech/audio/flac.c src/speech/audio/foreign.c src/speech/audio/matroska.c
+        src/speech/audio/mpeg.c src/speech/audio/ogg.c src/speech/audio/ogg_pages.c src/speech/audio/parts.c src/speech/audio/spool.c src/speech/audio/track.c src/base/*.c src/api/error.c" ;;
+form) sources="src/apps/server/form.c" ;;
+http) sources="src/apps/server/headers.c" ;;
+server) # the library and src/apps/cli as they were built
+    sources="src/apps/server/*.c"
     CPPFLAGS="$CPPFLAGS -Isrc"
     LIBS="libcli.a .libs/libakunu.a $LIBS -lgnutls"
     export AK_FUZZ_MODEL="$root/tests/data/model.gguf" ;;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "masks.h"
-#include "grammar/schema/schema.h"
+#include "text/grammar/schema/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

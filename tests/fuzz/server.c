@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "server/embedder.h"
-#include "server/job.h"
+#include "apps/server/embedder.h"
+#include "apps/server/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

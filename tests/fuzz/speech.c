@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "vad/silero.h"
-#include "weights/provider.h"
+#include "speech/vad/silero.h"
+#include "files/weights/provider.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,8 +18,8 @@
 
 #include "akunu/akunu.h"
 #include "base/utf8.h"
-#include "tokenizer/internal.h"
-#include "tokenizer/tokenizer.h"
+#include "text/tokenizer/internal.h"
+#include "text/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

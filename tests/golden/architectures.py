@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tiny random models of other architectures and what comes out of them, for tests/api/test_model.c and tests/session/test_load.c.
+"""Tiny random models of other architectures and what comes out of them, for tests/api/test_model.c and tests/engine/session/test_load.c.
 
     architectures.py OUT [NAME …]     (torch, transformers, gguf, numpy)
 

@@ -4,7 +4,7 @@ and channels, whole, joined, cut, damaged and piped.
 
     audio_clips.py BUILD SPEECH [--only TEXT] [--keep FOLDER] [--all]
 
-Needs ffmpeg with libmp3lame, libopus and libvorbis, and numpy. Run `make tests/audio/decode` in BUILD first: it writes the
+Needs ffmpeg with libmp3lame, libopus and libvorbis, and numpy. Run `make tests/speech/audio/decode` in BUILD first: it writes the
 samples that the library reads. SPEECH is a clip of at least 8 seconds, such as jfk-44k-stereo.flac.
 
 ffmpeg's samples are those of whisper.audio.load_audio: `ffmpeg -i CLIP -f s16le -ac 1 -ar 16000 -`. ffmpeg reads only the first
@@ -146,7 +146,7 @@ def ffmpeg_samples(path, decoder=()):
 
 def akunu_samples(build, path, piped):
     """Samples, the error or "", the warning or ""."""
-    command = [f"{build}/tests/audio/decode", "-" if piped else str(path)]
+    command = [f"{build}/tests/speech/audio/decode", "-" if piped else str(path)]
     done = subprocess.run(command, input=path.read_bytes() if piped else b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           check=False)
     said = done.stderr.decode(errors="replace").strip()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tiny Llama whose folder stores an output matrix of its own, and its logits, for tests/pack/test_bind.c.
+"""A tiny Llama whose folder stores an output matrix of its own, and its logits, for tests/engine/pack/test_bind.c.
 
     bindings.py OUT     (torch, transformers)
 

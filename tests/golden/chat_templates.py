@@ -108,7 +108,7 @@ def expected(template, case):
     """What transformers' apply_chat_template gives; None: it fails."""
     _, messages, tools, prompt, variables = case
     variables = dict(variables)
-    # null content is None; another null member of a message is absent, see src/template/render.c
+    # null content is None; another null member of a message is absent, see src/text/template/render.c
     messages = [{k: v for k, v in m.items() if v is not None or k == "content"} for m in copy.deepcopy(messages)]
     try:
         rendered, _ = render_jinja_template([messages], tools=copy.deepcopy(tools), documents=variables.pop("documents", None),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A checkpoint as a trainer of Whisper saves it, for tests/weights/test_checkpoint.c.
+"""A checkpoint as a trainer of Whisper saves it, for tests/files/weights/test_checkpoint.c.
 
     checkpoint.py OUT            (torch, numpy, openai-whisper)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The perplexity that tests/cli/test_cli.sh expects of tests/data/models/llama-f32.gguf.
+"""The perplexity that tests/apps/cli/test_cli.sh expects of tests/data/models/llama-f32.gguf.
 
 usage: cli_perplexity.py FIXTURE        the folder llama-f32 of the fixtures
 

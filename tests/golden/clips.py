@@ -4,7 +4,7 @@ akunu reads of them beside ffmpeg. Prints a table in Markdown; exits 1 if a clip
 without a warning or an error.
 
 usage: clips.py BUILD AUDIO [--speech MODEL WHISPER] (needs ffmpeg and numpy; `make
-tests/audio/decode` in BUILD first)
+tests/speech/audio/decode` in BUILD first)
 
 AUDIO has speech, such as jfk-44k-stereo.flac. Lengths: of ffmpeg for the clip, of ffmpeg for its
 parts one by one, and ours. The correlation is the smallest of the parts', each at its best shift of
@@ -95,7 +95,7 @@ def ffmpeg_samples(path):
 def our_samples(build, path, piped):
     """Samples and what was said; the latter begins with "refused: " if there are none."""
     with open(path, "rb") as file:
-        done = subprocess.run([f"{build}/tests/audio/decode", "-" if piped else str(path)],
+        done = subprocess.run([f"{build}/tests/speech/audio/decode", "-" if piped else str(path)],
                               stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               check=False)
     said = done.stderr.decode().strip().rsplit("\n", 1)[-1]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tiny random models with the gated delta rule and what comes out of them, for tests/api/test_model.c and tests/weights/test_hf.c.
+"""Tiny random models with the gated delta rule and what comes out of them, for tests/api/test_model.c and tests/files/weights/test_hf.c.
 
     delta.py LLAMA_CPP OUT     (torch, transformers, numpy; the sources of llama.cpp with build/bin/libllama.so)
 

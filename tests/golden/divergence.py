@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The base logits, and the figures, of tests/cli/test_quality.sh.
+"""The base logits, and the figures, of tests/apps/cli/test_quality.sh.
 
 usage: divergence.py MODELS OUT.kld        MODELS: tests/data/models
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tiny random encoders and the embeddings that come out of them, for tests/session/test_embed.c.
+"""Tiny random encoders and the embeddings that come out of them, for tests/engine/session/test_embed.c.
 
     encoders.py FIXTURES OUT     (numpy, gguf)
 

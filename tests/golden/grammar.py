@@ -2,7 +2,7 @@
 """Schemas and texts with what the Python package jsonschema says of them.
 
 usage: grammar.py write FILE              makes tests/data/grammar/schemas.json
-       grammar.py fuzz BATCH N [SEED]     tries N random schemas with tests/grammar/grammar_batch of a build
+       grammar.py fuzz BATCH N [SEED]     tries N random schemas with tests/text/grammar/grammar_batch of a build
 
 A case is {"schema": …, "texts": [[TEXT, VALID], …]}. The oracle is jsonschema 4.26
 (Draft202012Validator with a format checker), run on what Python's json reads of a text.

@@ -4,7 +4,7 @@
     imatrix.py LLAMA_IMATRIX DATA  (needs gguf and numpy from PyPI; LLAMA_IMATRIX: llama.cpp's program; DATA: tests/data)
 
 The text is CHUNKS chunks of CHUNK random characters from "!" to "Z", which are the tokens 0 to 57 of each model here: those without
-a vocabulary get one. tests/convert/test_importance.c makes the same tokens. Weights become F32, since llama.cpp rounds the activations
+a vocabulary get one. tests/conversion/convert/test_importance.c makes the same tokens. Weights become F32, since llama.cpp rounds the activations
 beside BF16. The file `old.dat` is the older form of model.gguf.
 """
 import subprocess

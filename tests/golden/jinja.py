@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Templates with what Python's jinja2 makes of them, configured as transformers configures it:
-tests/data/jinja/cases.json for tests/template/test_jinja.c.
+tests/data/jinja/cases.json for tests/text/template/test_jinja.c.
 
 usage: jinja.py OUT.json      (needs transformers and jinja2)
 

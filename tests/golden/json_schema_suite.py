@@ -3,7 +3,7 @@
 
 usage: json_schema_suite.py BATCH FOLDER [-v]
 
-BATCH is the program tests/grammar/grammar_batch of a build, FOLDER a folder of the suite's files
+BATCH is the program tests/text/grammar/grammar_batch of a build, FOLDER a folder of the suite's files
 (tests/draft2020-12 of https://github.com/json-schema-org/JSON-Schema-Test-Suite). Each test
 is a schema and an instance that is valid or not. Counted by file:
 

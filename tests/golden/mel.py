@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Log-mel frames of openai/whisper for tests/audio/test_mel.c.
+"""Log-mel frames of openai/whisper for tests/speech/audio/test_mel.c.
 
     mel.py > tests/data/mel.txt     (openai-whisper)
 

@@ -4,7 +4,7 @@
     mixes.py LLAMA_QUANTIZE OUT  (needs gguf and numpy from PyPI; LLAMA_QUANTIZE: llama.cpp's program)
 
 Each line: a model of MODELS, a mix, the part of a name, and the types in its layers: Q6_K*2 Q4_K*15.
-A mix with + is chosen with an importance matrix. tests/convert/test_quantize.c makes the same models.
+A mix with + is chosen with an importance matrix. tests/conversion/convert/test_quantize.c makes the same models.
 """
 import re
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Conversations with null members, and what transformers makes of them by templates that ask for
-them in different ways: tests/data/jinja/null_content.json for tests/template/test_jinja.c.
+them in different ways: tests/data/jinja/null_content.json for tests/text/template/test_jinja.c.
 
 usage: null_content.py OUT.json      (needs transformers and jinja2)
 

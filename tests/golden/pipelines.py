@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Vocabularies of WordPiece and Unigram, and what llama.cpp makes of texts with them, for tests/tokenizer/test_tokenizer.c.
+"""Vocabularies of WordPiece and Unigram, and what llama.cpp makes of texts with them, for tests/text/tokenizer/test_tokenizer.c.
 
     pipelines.py FIXTURES LLAMA_TOKENIZE OUT     (gguf)
 

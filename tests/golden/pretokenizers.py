@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What each pre-tokenizer of llama.cpp makes of a few texts, for tests/tokenizer/test_tokenizer.c.
+"""What each pre-tokenizer of llama.cpp makes of a few texts, for tests/text/tokenizer/test_tokenizer.c.
 
     pretokenizers.py LLAMA_TOKENIZE DATA     (gguf)
 
 DATA is tests/data/tokenizer: cuts.gguf is read, rules.tsv written. Its lines: the pre-tokenizer's name, the text (bytes as in the
-other tables), the ids. One name a rule of src/tokenizer/rules.c that has no table of its own.
+other tables), the ids. One name a rule of src/text/tokenizer/rules.c that has no table of its own.
 """
 import re
 import sys
@@ -27,7 +27,7 @@ def main(llama_tokenize, data):
     fields = gguf.GGUFReader(data / "cuts.gguf").fields
     tokens = [bytes(fields["tokenizer.ggml.tokens"].parts[i]).decode() for i in fields["tokenizer.ggml.tokens"].data][: -len(LAST)]
     merges = [m.split(" ") for m in fields["tokenizer.ggml.merges"].contents()]
-    rules = (Path(__file__).parents[2] / "src/tokenizer/rules.c").read_text()
+    rules = (Path(__file__).parents[2] / "src/text/tokenizer/rules.c").read_text()
     lines = []
     for name in re.findall(r'^    \{" ([^ "]+)', rules, re.M):
         if name in TESTED:

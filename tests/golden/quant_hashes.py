@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the rows of `hashes` in tests/quant/test_quant.c: what others make of random blocks.
+"""Prints the rows of `hashes` in tests/files/quant/test_quant.c: what others make of random blocks.
 
     quant_hashes.py LIBGGML      (needs gguf and numpy from PyPI; LIBGGML: libggml-base.so of llama.cpp)
 

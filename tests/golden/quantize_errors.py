@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the rows of `errors` in tests/quantize/test_quantize.c: how well ggml quantizes the rows
+"""Prints the rows of `errors` in tests/conversion/quantize/test_quantize.c: how well ggml quantizes the rows
 that the test makes.
 
     quantize_errors.py LIBGGML   (needs numpy from PyPI; LIBGGML: libggml-base.so of llama.cpp)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Folders of quantized checkpoints and what comes out of them, for tests/weights/test_hf_quant.c.
+"""Folders of quantized checkpoints and what comes out of them, for tests/files/weights/test_hf_quant.c.
 
     quantized.py OUT             (needs numpy from PyPI)
 

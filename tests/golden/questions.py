@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The prompts and log-likelihoods that tests/cli/test_quality.sh expects of eval.
+"""The prompts and log-likelihoods that tests/apps/cli/test_quality.sh expects of eval.
 
 usage: questions.py LM_EVAL QUESTIONS.jsonl PROMPTS.jsonl [MODELS]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Vocabularies with ties, unknown characters, words at a limit and merges that are there twice, for tests/tokenizer/test_tokenizer_json.c.
+"""Vocabularies with ties, unknown characters, words at a limit and merges that are there twice, for tests/text/tokenizer/test_tokenizer_json.c.
 
     rare_vocabularies.py OUT     (tokenizers, sentencepiece, gguf)
 

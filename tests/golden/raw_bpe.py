@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A vocabulary of BPE over characters, and what llama.cpp makes of texts with it, for tests/tokenizer/test_tokenizer.c.
+"""A vocabulary of BPE over characters, and what llama.cpp makes of texts with it, for tests/text/tokenizer/test_tokenizer.c.
 
     raw_bpe.py LIBLLAMA.so OUT     (numpy, gguf)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which tokens llama.cpp's samplers leave, and with what probability, for tests/sample/test_sampler.c.
+"""Which tokens llama.cpp's samplers leave, and with what probability, for tests/engine/sample/test_sampler.c.
 
     sampler.py LIBLLAMA.so OUT/sampler.txt     (numpy)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each sampler and several orders of them leave, and with what probability, for tests/sample/test_samplers.c.
+"""What each sampler and several orders of them leave, and with what probability, for tests/engine/sample/test_samplers.c.
 
     samplers.py OUT/samplers.txt LIBLLAMA.so MODEL.gguf     (numpy, scipy)
 

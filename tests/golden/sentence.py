@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tiny encoder with the settings of sentence-transformers, for tests/session/test_embed.c.
+"""A tiny encoder with the settings of sentence-transformers, for tests/engine/session/test_embed.c.
 
     sentence.py OUT              (sentence-transformers 6.2, transformers 5.24, tokenizers)
 

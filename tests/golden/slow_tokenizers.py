@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Small folders of slow tokenizers, without tokenizer.json, and what transformers' AutoTokenizer makes of texts with them, for
-tests/tokenizer/test_tokenizer_json.c.
+tests/text/tokenizer/test_tokenizer_json.c.
 
     slow_tokenizers.py OUT     (transformers 5.24, sentencepiece)
 

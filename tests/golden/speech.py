@@ -5,7 +5,7 @@ usage: speech.py WHISPER FOLDER      makes decode.txt, transcribe.txt and words.
 
 WHISPER is the unpacked source of PyPI's openai-whisper 20250625 (needs torch, tiktoken, numba). Its
 own DecodingTask and transcribe() run; only the model, the spectrogram and the text of a token are
-replaced by formulas, which tests/speech/test_speech.c has too: a logit is a hash of the window, the
+replaced by formulas, which tests/speech/search/test_speech.c has too: a logit is a hash of the window, the
 tokens before and its own token. Each line is the arguments, "|", and what came out."""
 import pathlib
 import random

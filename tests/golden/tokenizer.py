@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Vocabularies without tensors and what tokenizing with them gives, for tests/tokenizer/test_tokenizer.c.
+"""Vocabularies without tensors and what tokenizing with them gives, for tests/text/tokenizer/test_tokenizer.c.
 
     tokenizer.py FIXTURES LLAMA_TOKENIZE SMOLLM2.gguf OUT     (gguf, tokenizers)
 

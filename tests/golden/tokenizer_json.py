@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small tokenizer.json files of every part, and what `tokenizers` makes of texts with them, for tests/tokenizer/test_tokenizer_json.c.
+"""Small tokenizer.json files of every part, and what `tokenizers` makes of texts with them, for tests/text/tokenizer/test_tokenizer_json.c.
 
     tokenizer_json.py OUT     (tokenizers)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/data/vad.txt: probabilities of speech by Silero's own network, and ranges of speech by
-whisper.cpp, for tests/vad/test_vad.c.
+whisper.cpp, for tests/speech/vad/test_vad.c.
 
 usage: vad.py SILERO.onnx LIBWHISPER.so MODEL.bin > tests/data/vad.txt
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small tokenizers of encoders and what llama.cpp's converter makes of them, for tests/convert/test_convert.c.
+"""Small tokenizers of encoders and what llama.cpp's converter makes of them, for tests/conversion/convert/test_convert.c.
 
     vocabularies.py LLAMA_CPP OUT     (gguf, protobuf, sentencepiece, tokenizers, torch, transformers)
 

@@ -242,7 +242,7 @@ run_all() {
 
 # tests_of FOLDER: the tests that `folders` names for it
 tests_of() {
-    sed -n "s/^$1  *//p" "$patches/folders"
+    sed -n "s,^$1  *,,p" "$patches/folders"
 }
 
 # run_one_generated LINE: a mutant of generate.py's list against its folder's tests, up to the first that fails.
@@ -273,12 +273,12 @@ count_generated() {
     awk -F '\t' -v folder="$1" '
         folder != "all" && $2 != folder { next }
         { n++; killed += ($1 ~ /^killed/); equivalent += ($1 == "equivalent") }
-        END { printf "%-12s %5d %7d %9d %11d %7.0f %%\n", folder, n, killed, n - killed - equivalent, equivalent, (n > equivalent) ? 100 * killed / (n - equivalent) : 100 }' "$work/results"
+        END { printf "%-19s %5d %7d %9d %11d %7.0f %%\n", folder, n, killed, n - killed - equivalent, equivalent, (n > equivalent) ? 100 * killed / (n - equivalent) : 100 }' "$work/results"
 }
 
 run_generated() {
     unset AK_MUTANT CK_FORK CK_RUN_CASE CK_RUN_SUITE CK_VERBOSITY AKUNU_CPU
-    folders=${1:-$(sed -n 's/^\([a-z]*\)  *tests.*/\1/p' "$patches/folders")}
+    folders=${1:-$(sed -n 's,^\([a-z/]*\)  *tests/.*,\1,p' "$patches/folders")}
     tests=$(for folder in $folders; do tests_of "$folder" | tr ' ' '\n'; done | sed '/^$/d' | sort -u)
     copy_tree
     # A list of words.
@@ -295,7 +295,7 @@ run_generated() {
     echo "$tests" | each --baseline || exit 1
     each --one-generated <"$work/generated.list"
     cat "$work"/generated-*.result >"$work/results"
-    printf '%-12s %5s %7s %9s %11s %9s\n' folder all killed survived equivalent killed
+    printf '%-19s %5s %7s %9s %11s %9s\n' folder all killed survived equivalent killed
     for folder in $folders all; do
         count_generated "$folder"
     done

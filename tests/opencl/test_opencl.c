@@ -7,7 +7,7 @@
 
 #include "tests/gguf_files.h"
 #include "tests/table_rig.h"
-#include "weights/composed.h"
+#include "files/weights/composed.h"
 
 /* One token, another, two, few, those that products take at once in their kernel of many, more. */
 static const struct rig_pass sizes[] = { { { 1 } }, { { 1 } }, { { 2 } },  { { 3 } },

@@ -8,7 +8,7 @@
 
 #include "tests/opencl/fake_opencl.h"
 #include "api/handles.h"
-#include "session/session.h"
+#include "engine/session/session.h"
 #include "tests/golden_model.h"
 
 static struct fake_opencl_state state(void)

@@ -1,4 +1,0 @@
-libak_la_SOURCES += \
-	src/advise/advise.c \
-	src/advise/advise.h \
-	src/advise/quality.c

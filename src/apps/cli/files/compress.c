@@ -1,0 +1,125 @@
+/* compress: a model as a folder of NumPy arrays with matrices of 8, 4 or 3 bits. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "apps/common/input.h"
+#include "apps/common/load.h"
+#include "apps/common/message.h"
+#include "apps/common/options.h"
+
+static double megabytes(uint64_t bytes)
+{
+    return (double)bytes / 1e6;
+}
+
+/* ---- What came out ------------------------------------------------------ */
+static void report_measurement(const struct akunu_compress_result *r)
+{
+    if (r->n_positions > 0)
+        cli_aside("KL divergence from the source %.4f, equal best tokens %.1f %% (%llu positions)",
+                  r->divergence, 100.0 * r->agreement, (unsigned long long)r->n_positions);
+}
+
+static void report_sizes(const struct akunu_compress_result *r)
+{
+    const struct {
+        const char *name;
+        uint64_t bytes;
+    } all[] = { { "INT8", r->int8_bytes }, { "INT4", r->int4_bytes }, { "INT3", r->int3_bytes } };
+    char line[200];
+    int n = 0;
+    uint64_t largest = 0, least = UINT64_MAX;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].bytes == 0)
+            continue;
+        n += snprintf(line + n, sizeof line - (size_t)n, "%s %.1f MB, ", all[i].name,
+                      megabytes(all[i].bytes));
+        largest = all[i].bytes > largest ? all[i].bytes : largest;
+        least = all[i].bytes < least ? all[i].bytes : least;
+    }
+    if (least < largest)
+        cli_aside("%ssaved %.1f MB", line, megabytes(largest - least));
+}
+
+static int report(const struct cli_options *o, const struct cli_work *work,
+                  const struct akunu_compress_result *r)
+{
+    uint64_t matrices = o->int8 ? r->int8_bytes : o->int4 ? r->int4_bytes : r->int3_bytes;
+    if (r->n_resumed > 0)
+        cli_aside("%llu of %llu matrices were there from an interrupted run",
+                  (unsigned long long)r->n_resumed, (unsigned long long)r->n_matrices);
+    cli_aside("%s: %.1f MB of matrices and %.1f MB of floats, from %.1f MB, in %.1f s", o->out,
+              megabytes(matrices), megabytes(r->plain_bytes), megabytes(r->source_bytes),
+              cli_seconds() - work->progress.started);
+    if (r->min_cosine > 0.0)
+        cli_aside("least cosine of a matrix with the source's: %.6f", r->min_cosine);
+    report_sizes(r);
+    report_measurement(r);
+    return CLI_EXIT_OK;
+}
+
+/* Limits that are not met are no wrong use, but a result. */
+static int fail(const struct akunu_compress_result *r)
+{
+    int code = cli_fail_library();
+    if (code == CLI_EXIT_INTERRUPTED)
+        cli_aside("the same command goes on from here");
+    return r->n_positions > 0 && code == CLI_EXIT_USAGE ? CLI_EXIT_FAILURE : code;
+}
+
+/* ---- The command -------------------------------------------------------- */
+static int compress(const struct cli_options *o, const char *path, const struct cli_text *text)
+{
+    struct cli_work work = { cli_progress_begin(), "compressing", o->verbose };
+    struct akunu_compress_result result = { 0 };
+    struct akunu_compress_params params;
+    akunu_compress_params_default(&params, sizeof params);
+    params.encoding = o->int8 ? "int8" : o->int4 ? "int4" : "int3";
+    params.group = o->group_size;
+    params.importance = o->importance;
+    params.awq = o->awq;
+    params.text = text->bytes;
+    params.n_text = text->n;
+    if (o->max_kl >= 0.0f)
+        params.max_divergence = (double)o->max_kl;
+    if (o->min_top1 >= 0.0f)
+        params.min_agreement = (double)o->min_top1 / 100.0;
+    params.requantize = o->requantize;
+    params.overwrite = o->convert.overwrite;
+    params.n_threads = o->session.n_threads;
+    params.progress = cli_work_progress;
+    params.log = cli_work_log;
+    params.user = &work;
+    enum akunu_status status = akunu_file_compress(path, o->out, &params, &result, sizeof result);
+    cli_progress_end(&work.progress);
+    return status == AKUNU_OK ? report(o, &work, &result) : fail(&result);
+}
+
+static int check(const struct cli_options *o)
+{
+    if (!o->out)
+        return cli_fail_usage("no folder to write is given: --outdir DIR");
+    if (!o->int8 && !o->int4 && !o->int3)
+        return cli_fail_usage("no encoding is given: --int8, --int4 or --int3");
+    if (o->int3 && !o->file)
+        return cli_fail_usage("--int3 needs a text, on which the result is compared with the "
+                              "source: -f FILE");
+    if (!o->file && (o->max_kl >= 0.0f || o->min_top1 >= 0.0f))
+        return cli_fail_usage("--max-kl and --min-top1 need a text: -f FILE");
+    return CLI_EXIT_OK;
+}
+
+int cli_compress(const struct cli_options *o)
+{
+    char *path;
+    struct cli_text text = { NULL, 0 };
+    int code = check(o);
+    if (code == CLI_EXIT_OK && o->file)
+        code = cli_read_file("-f", o->file, &text);
+    if (code == CLI_EXIT_OK && (code = cli_model_path(o, o->model, &path)) == CLI_EXIT_OK) {
+        code = compress(o, path, &text);
+        free(path);
+    }
+    free(text.bytes);
+    return code;
+}

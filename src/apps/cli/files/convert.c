@@ -1,0 +1,168 @@
+/* convert and quantize: any model as a GGUF file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "apps/common/input.h"
+#include "apps/common/load.h"
+#include "apps/common/message.h"
+#include "apps/common/options.h"
+#include "apps/common/output.h"
+
+struct work {
+    struct cli_work base;
+    /* of a dry run */
+    struct cli_output out;
+    double bytes, elements, divergence;
+};
+
+static struct work begin(const struct cli_options *o, const char *doing)
+{
+    return (struct work){ .base = { cli_progress_begin(), doing, o->verbose } };
+}
+
+static int end(struct work *work, const char *path, enum akunu_status status)
+{
+    struct stat st;
+    cli_progress_end(&work->base.progress);
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    if (stat(path, &st) == 0)
+        cli_aside("%s: %.1f MB in %.1f s", path, (double)st.st_size / 1e6,
+                  cli_seconds() - work->base.progress.started);
+    return CLI_EXIT_OK;
+}
+
+/* ---- convert ------------------------------------------------------------ */
+static int convert(const struct cli_options *o, const char *path)
+{
+    struct work work = begin(o, "converting");
+    struct akunu_convert_params params = o->convert;
+    params.type = cli_out_type_name(o->out_type);
+    params.override_kv = o->override_kv.values;
+    params.ignore_keys = o->ignore_keys.values;
+    params.progress = cli_work_progress;
+    params.log = cli_work_log;
+    params.user = &work;
+    return end(&work, o->out, akunu_file_convert(path, o->out, &params));
+}
+
+int cli_convert(const struct cli_options *o)
+{
+    char *path;
+    if (!o->out)
+        return cli_fail_usage("no file to write is given: --outfile FILE");
+    int code = cli_model_path(o, o->model, &path);
+    if (code != CLI_EXIT_OK)
+        return code;
+    code = convert(o, path);
+    free(path);
+    return code;
+}
+
+/* ---- quantize ----------------------------------------------------------- */
+/* A line of a dry run, "blk.0.attn_q.weight  [576, 576]  BF16 -> Q4_0, 0.2 MB", and what the type
+ * is expected to cost if types were searched. */
+static void on_tensor(const struct akunu_quantized_tensor *t, void *user)
+{
+    struct work *work = user;
+    double elements = 1.0;
+    for (unsigned i = 0; i < t->n_dims; i++)
+        elements *= (double)t->shape[i];
+    work->bytes += (double)t->bytes;
+    work->elements += elements;
+    cli_output_format(&work->out, "%-32s [", t->name);
+    for (unsigned i = 0; i < t->n_dims; i++)
+        cli_output_format(&work->out, "%s%llu", i > 0 ? ", " : "", (unsigned long long)t->shape[i]);
+    cli_output_format(&work->out, "] %s -> %s, %.2f MB", t->stored, t->type,
+                      (double)t->bytes / 1e6);
+    if (t->divergence != 0.0)
+        cli_output_format(&work->out, ", KL %.6f", t->divergence);
+    cli_output_text(&work->out, "\n");
+    work->divergence += t->divergence;
+}
+
+static int dry_run(const struct cli_options *o, const char *path,
+                   struct akunu_quantize_params *params)
+{
+    struct work *work = params->user;
+    work->out = cli_output_stdout();
+    params->report = on_tensor;
+    enum akunu_status status = akunu_file_quantize(path, NULL, params);
+    cli_progress_end(&work->base.progress);
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    cli_output_format(&work->out, "%.1f MB of tensors, %.2f bits per weight", work->bytes / 1e6,
+                      work->elements > 0.0 ? 8.0 * work->bytes / work->elements : 0.0);
+    if (o->file)
+        cli_output_format(&work->out, ", expected KL divergence %.4f", work->divergence);
+    cli_output_text(&work->out, "\n");
+    return cli_output_end(&work->out, CLI_EXIT_OK);
+}
+
+/* The size that is asked for, and the text for it; free text->bytes. */
+static int read_target(const struct cli_options *o, struct akunu_quantize_params *params,
+                       struct cli_text *text)
+{
+    *text = (struct cli_text){ NULL, 0 };
+    params->target_bits = (double)o->target_bits;
+    if (o->target_size && !cli_parse_size(o->target_size, &params->target_bytes))
+        return cli_fail_usage("--target-size %s: expected a size as 3.5G, 350M or 350000000",
+                              o->target_size);
+    bool has_target = o->target_size || o->target_bits > 0.0f;
+    if (has_target != (o->file != NULL))
+        return cli_fail_usage(has_target ?
+                                  "--target-size and --target-bpw need a text: -f FILE" :
+                                  "-f is the text for --target-size or --target-bpw, and there is "
+                                  "neither");
+    if (!has_target)
+        return CLI_EXIT_OK;
+    int code = cli_read_file("-f", o->file, text);
+    params->text = text->bytes;
+    params->n_text = text->n;
+    return code;
+}
+
+static int quantize(const struct cli_options *o, const char *path)
+{
+    struct work work = begin(o, "quantizing");
+    struct akunu_quantize_params params;
+    akunu_quantize_params_default(&params, sizeof params);
+    if (o->quant_type)
+        params.type = o->quant_type;
+    params.tensor_types = o->tensor_types.values;
+    params.output_type = o->output_type;
+    params.embedding_type = o->embedding_type;
+    params.importance = o->importance;
+    params.pure = o->pure;
+    params.requantize = o->requantize;
+    params.overwrite = o->convert.overwrite;
+    params.no_vocab = o->convert.no_vocab;
+    params.override_kv = o->override_kv.values;
+    params.ignore_keys = o->ignore_keys.values;
+    params.n_threads = o->session.n_threads;
+    params.progress = cli_work_progress;
+    params.log = cli_work_log;
+    params.user = &work;
+    struct cli_text text;
+    int code = read_target(o, &params, &text);
+    if (code == CLI_EXIT_OK && o->dry_run)
+        code = dry_run(o, path, &params);
+    else if (code == CLI_EXIT_OK)
+        code = end(&work, o->out, akunu_file_quantize(path, o->out, &params));
+    free(text.bytes);
+    return code;
+}
+
+int cli_quantize(const struct cli_options *o)
+{
+    char *path;
+    if (!o->out && !o->dry_run)
+        return cli_fail_usage("no file to write is given: --outfile FILE, or --dry-run");
+    int code = cli_model_path(o, o->model, &path);
+    if (code != CLI_EXIT_OK)
+        return code;
+    code = quantize(o, path);
+    free(path);
+    return code;
+}

@@ -1,0 +1,53 @@
+/* eval: accuracy on questions with choices. The choice counts whose text the model holds for the
+ * most likely one; its own text is never sampled. */
+#include "apps/cli/quality/eval.h"
+
+#include <stdlib.h>
+
+#include "apps/common/message.h"
+#include "apps/common/output.h"
+
+/* Outcomes of --base, a file of results or a model, which answers before the one of -m. */
+static int read_base(const struct cli_options *o, struct cli_questions *questions,
+                     struct cli_outcome **out)
+{
+    if (cli_results_is(o->base))
+        return cli_results_read(o->base, questions, out);
+    struct cli_options of_base = *o;
+    of_base.model = o->base;
+    of_base.override_kv = of_base.ignore_keys =
+        (struct cli_texts){ 0 }; /* these are about the other model */
+    of_base.load.quantize = of_base.load.importance = NULL;
+    of_base.adapters = (struct cli_texts){ 0 };
+    int code = cli_questions_score(&of_base, questions);
+    if (code != CLI_EXIT_OK)
+        return code;
+    *out = cli_outcomes_of(questions);
+    return *out ? CLI_EXIT_OK : CLI_EXIT_MEMORY;
+}
+
+int cli_eval(const struct cli_options *o)
+{
+    struct cli_output out = cli_output_stdout();
+    struct cli_questions questions = { 0 };
+    struct cli_outcome *outcomes = NULL, *base = NULL;
+    if (!o->tasks)
+        return cli_fail_usage("--tasks FILE is missing: questions, a JSON object per line");
+    int code = cli_questions_read(o->tasks, (size_t)o->limit, &questions);
+    if (code == CLI_EXIT_OK && o->base)
+        code = read_base(o, &questions, &base);
+    if (code == CLI_EXIT_OK)
+        code = cli_questions_score(o, &questions);
+    if (code == CLI_EXIT_OK && o->eval_save)
+        code = cli_results_write(o->eval_save, &questions);
+    if (code == CLI_EXIT_OK) {
+        outcomes = cli_outcomes_of(&questions);
+        code = outcomes ? CLI_EXIT_OK : CLI_EXIT_MEMORY;
+    }
+    if (code == CLI_EXIT_OK)
+        cli_results_print(o, &questions, outcomes, base, &out);
+    free(outcomes);
+    free(base);
+    cli_questions_free(&questions);
+    return cli_output_end(&out, code);
+}

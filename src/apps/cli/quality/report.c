@@ -1,0 +1,109 @@
+/* report: measures several models against a base, and writes a page about them. */
+#include "apps/cli/quality/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/common/load.h"
+#include "apps/common/message.h"
+#include "apps/cli/quality/new_file.h"
+
+/* The base's logits while the models are measured; "": there are none. */
+static char base_path[PATH_MAX];
+
+static void remove_base(void)
+{
+    unlink(base_path);
+}
+
+/* Measures the base of --base into a file beside the page, which is removed at the end. */
+static int measure_base(const struct cli_options *o)
+{
+    struct cli_options of_base = *o;
+    struct cli_text_score score;
+    struct cli_text text;
+    int code = cli_read_text(o, "the text", &text);
+    if (code != CLI_EXIT_OK)
+        return code;
+    int fd = -1;
+    if ((size_t)snprintf(base_path, sizeof base_path, "%s.XXXXXX", o->out) < sizeof base_path)
+        fd = mkstemp(base_path);
+    if (fd < 0) {
+        code = cli_fail("cannot write beside -o %s: %s", o->out, strerror(errno));
+        base_path[0] = '\0';
+    } else {
+        close(fd);
+        cli_interrupt_at_exit(remove_base);
+        cli_aside("%s", o->base);
+        of_base.model = o->base;
+        of_base.save_logits = base_path;
+        code = cli_score_text(&of_base, &text, &score);
+    }
+    free(text.bytes);
+    return code;
+}
+
+static const char *name_of(const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    return path + n;
+}
+
+static int measure_models(const struct cli_options *o, struct cli_report_row *rows)
+{
+    static const struct cli_text no_text = { 0 };
+    int code = CLI_EXIT_OK;
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->models.n; i++) {
+        struct cli_options of_model = *o;
+        of_model.model = o->models.values[i];
+        of_model.kl_base = o->kl_base ? o->kl_base : base_path;
+        cli_aside("%s", of_model.model);
+        rows[i].name = name_of(of_model.model);
+        code = cli_score_text(&of_model, &no_text, &rows[i].score);
+    }
+    return code;
+}
+
+static int check_flags(const struct cli_options *o)
+{
+    if (!o->out)
+        return cli_fail_usage("no file to write is given: -o report.html");
+    if (o->models.n == 0)
+        return cli_fail_usage("no models are given: akunu-cli report A.gguf B.gguf …");
+    if (!o->base == !o->kl_base)
+        return cli_fail_usage("expected one of --base MODEL, with the text of -f, and --kl-base "
+                              "FILE, which has it");
+    if (o->kl_base && o->file)
+        return cli_fail_usage("-f has no effect with --kl-base, whose file has the text's tokens");
+    return CLI_EXIT_OK;
+}
+
+int cli_report_models(const struct cli_options *o)
+{
+    struct cli_new_file page = { 0 };
+    struct cli_report_row *rows = NULL;
+    int code = check_flags(o);
+    if (code != CLI_EXIT_OK)
+        return code;
+    code = cli_new_file_begin("-o", o->out, &page);
+    if (code == CLI_EXIT_OK && o->base)
+        code = measure_base(o);
+    if (code == CLI_EXIT_OK) {
+        rows = calloc(o->models.n, sizeof *rows);
+        code = rows ? measure_models(o, rows) : cli_fail_memory();
+    }
+    if (code == CLI_EXIT_OK)
+        cli_report_page(page.file, name_of(o->base ? o->base : o->kl_base), rows, o->models.n);
+    if (base_path[0])
+        remove_base();
+    cli_interrupt_at_exit(NULL);
+    free(rows);
+    return cli_new_file_end(&page, code);
+}

@@ -1,0 +1,110 @@
+/* apply-template: renders a conversation as the prompt that a model expects. Only headers,
+ * vocabulary and template are read. */
+#include "apps/common/options.h"
+
+#include <stdlib.h>
+
+#include "akunu/akunu.h"
+#include "apps/common/input.h"
+#include "apps/common/load.h"
+#include "apps/common/message.h"
+#include "apps/common/output.h"
+
+/* A template that fails is bad input, not an unreadable model. */
+static int template_failure(void)
+{
+    int code = cli_fail_library();
+    return akunu_last_status() == AKUNU_ERROR_ARGUMENT ? CLI_EXIT_FAILURE : code;
+}
+
+static int load_model(const struct cli_options *o, struct akunu_template **out)
+{
+    char *path;
+    int code = cli_model_path(o, o->model, &path);
+    if (code != CLI_EXIT_OK)
+        return code;
+    *out = akunu_template_load(path, o->override_kv.values);
+    if (*out && akunu_template_is_fallback(*out) && !o->chat_template_file)
+        cli_warn("%s has no chat template: ChatML is used", path);
+    free(path);
+    return *out ? CLI_EXIT_OK : cli_fail_library();
+}
+
+/* Loads a template file. It replaces the model's templates; their special tokens stay. */
+static int load_file(const struct cli_options *o, struct akunu_template **chat)
+{
+    struct cli_text text;
+    int code = cli_read_file("--chat-template-file", o->chat_template_file, &text);
+    if (code != CLI_EXIT_OK)
+        return code;
+    struct akunu_template *parsed = akunu_template_parse(text.bytes, text.n, *chat);
+    free(text.bytes);
+    akunu_template_free(*chat);
+    *chat = parsed;
+    return parsed ? CLI_EXIT_OK : cli_fail_library();
+}
+
+static int load(const struct cli_options *o, struct akunu_template **chat)
+{
+    int code = o->chat_template_file && !o->model ? CLI_EXIT_OK : load_model(o, chat);
+    if (code == CLI_EXIT_OK && o->chat_template_file)
+        code = load_file(o, chat);
+    return code;
+}
+
+static int read_optional(const char *path, const char *flag, struct cli_text *out)
+{
+    *out = (struct cli_text){ 0 };
+    return path ? cli_read_file(flag, path, out) : CLI_EXIT_OK;
+}
+
+static int render(const struct cli_options *o, const struct akunu_template *chat,
+                  struct akunu_chat *input)
+{
+    struct cli_output out = cli_output_stdout();
+    size_t n;
+    input->name = o->chat_template;
+    input->kwargs = o->kwargs;
+    input->bos_token = o->bos_token;
+    input->eos_token = o->eos_token;
+    input->continue_final_message = o->continue_message;
+    input->add_generation_prompt = !o->no_generation_prompt && !o->continue_message;
+    char *prompt = akunu_template_render(chat, input, &n);
+    if (!prompt)
+        return template_failure();
+    if (o->json) {
+        cli_json_print(&out, json_pack("{s:o}", "prompt", cli_json_text(prompt, n)));
+        cli_output_text(&out, "\n");
+    } else {
+        cli_output_bytes(&out, prompt, n);
+    }
+    akunu_text_free(prompt);
+    return cli_output_end(&out, CLI_EXIT_OK);
+}
+
+int cli_apply_template(const struct cli_options *o)
+{
+    struct akunu_template *chat = NULL;
+    struct cli_text messages, tools = { 0 }, documents = { 0 };
+    struct akunu_chat input;
+    if (!o->messages)
+        return cli_fail_usage("the conversation is missing: give it with --messages FILE");
+    int code = cli_read_file("--messages", o->messages, &messages);
+    if (code == CLI_EXIT_OK)
+        code = read_optional(o->tools, "--tools", &tools);
+    if (code == CLI_EXIT_OK)
+        code = read_optional(o->documents, "--documents", &documents);
+    if (code == CLI_EXIT_OK)
+        code = load(o, &chat);
+    akunu_chat_default(&input, sizeof input);
+    input.messages = messages.bytes;
+    input.tools = tools.bytes;
+    input.documents = documents.bytes;
+    if (code == CLI_EXIT_OK)
+        code = render(o, chat, &input);
+    akunu_template_free(chat);
+    free(messages.bytes);
+    free(tools.bytes);
+    free(documents.bytes);
+    return code;
+}

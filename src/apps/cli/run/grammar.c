@@ -1,0 +1,65 @@
+/* Reads the grammar of --grammar, --grammar-file or -j. */
+#include "apps/common/sampling.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/common/input.h"
+#include "apps/common/message.h"
+
+static void on_log(enum akunu_log_level level, const char *line, void *user)
+{
+    (void)user;
+    if (level >= AKUNU_LOG_WARN)
+        cli_warn("%s", line);
+}
+
+/* An invalid or unsupported grammar is a usage error of the flag. */
+static int fail_grammar(const char *flag)
+{
+    if (akunu_last_status() == AKUNU_ERROR_MEMORY)
+        return cli_fail_memory();
+    return cli_fail_usage("%s: %s", flag, akunu_last_error());
+}
+
+static int parse(const struct cli_options *o, const char *flag, const char *text, size_t n,
+                 struct akunu_grammar **out)
+{
+    *out = akunu_grammar_parse_rule(text, n, o->grammar_rule ? o->grammar_rule : "root");
+    return *out ? CLI_EXIT_OK : fail_grammar(flag);
+}
+
+static int from_schema(const struct cli_options *o, const char *text, size_t n,
+                       enum akunu_schema_form form, struct akunu_grammar **out)
+{
+    struct akunu_schema_params params;
+    akunu_schema_params_default(&params, sizeof params);
+    params.form = form;
+    params.lax = o->schema_lax;
+    params.log = on_log;
+    *out = akunu_grammar_from_schema(text, n, &params);
+    return *out ? CLI_EXIT_OK : fail_grammar("-j");
+}
+
+int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form,
+                     struct akunu_grammar **out)
+{
+    struct cli_text file = { 0 };
+    int code;
+    *out = NULL;
+    if (o->grammar)
+        return parse(o, "--grammar", o->grammar, strlen(o->grammar), out);
+    if (o->json_schema && o->json_schema[strspn(o->json_schema, " \t\r\n")] == '{')
+        return from_schema(o, o->json_schema, strlen(o->json_schema), form, out);
+    if (!o->grammar_file && !o->json_schema)
+        return CLI_EXIT_OK;
+    code = cli_read_file(o->grammar_file ? "--grammar-file" : "-j",
+                         o->grammar_file ? o->grammar_file : o->json_schema, &file);
+    if (code == CLI_EXIT_FAILURE)
+        code = CLI_EXIT_USAGE;
+    if (code == CLI_EXIT_OK)
+        code = o->grammar_file ? parse(o, "--grammar-file", file.bytes, file.n, out) :
+                                 from_schema(o, file.bytes, file.n, form, out);
+    free(file.bytes);
+    return code;
+}

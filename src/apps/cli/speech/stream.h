@@ -1,0 +1,12 @@
+/* Speech from standard input, written down while it is spoken. */
+#ifndef AK_CLI_STREAM_H
+#define AK_CLI_STREAM_H
+
+#include "apps/common/options.h"
+#include "apps/common/transcript.h"
+
+/* Reads 16-bit samples to the end of standard input. */
+int cli_stream(const struct cli_options *o, struct akunu_session *session,
+               const struct akunu_transcription *params, struct cli_output *out);
+
+#endif

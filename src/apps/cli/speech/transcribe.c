@@ -1,0 +1,191 @@
+/* transcribe: writes down what is said in audio files. */
+#include "apps/common/options.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "apps/common/clips.h"
+#include "apps/common/load.h"
+#include "apps/common/message.h"
+#include "apps/common/sampling.h"
+#include "apps/cli/speech/stream.h"
+
+/* What the flags name besides the model. NULL: not asked for. */
+struct extras {
+    struct akunu_vad *vad;
+    struct akunu_grammar *grammar;
+};
+
+/* ---- What is asked for -------------------------------------------------- */
+static struct akunu_transcription get_params(const struct cli_options *o,
+                                             const struct extras *extras)
+{
+    struct akunu_transcription params = o->transcription;
+    if (!params.language)
+        params.language = "en";
+    params.word_times = params.word_times || o->max_line > 0 || o->print_colors || o->karaoke;
+    if (params.beams == 0)
+        params.beams = o->stream ? 1 : 5;
+    if (o->no_fallback || o->stream) /* it would come too late */
+        params.temperature_step = 0.0f;
+    params.vad = extras->vad;
+    params.grammar = extras->grammar;
+    params.vad_params = &o->vad_params;
+    params.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
+    return params;
+}
+
+/* ---- Languages ---------------------------------------------------------- */
+enum { LANGUAGES_MAX = 128 };
+
+static int detect(struct akunu_session *session, const struct cli_options *o,
+                  const struct akunu_transcription *params, const char *name,
+                  struct cli_output *out)
+{
+    float probabilities[LANGUAGES_MAX] = { 0.0f };
+    size_t best = 0;
+    struct akunu_audio *audio = cli_open_clip(name);
+    if (!audio) {
+        cli_fail_library();
+        return CLI_EXIT_FAILURE; /* the clip's fault, not the model's */
+    }
+    enum akunu_status status =
+        akunu_session_languages(session, audio, params, probabilities, LANGUAGES_MAX);
+    akunu_audio_free(audio);
+    if (status == AKUNU_ERROR_UNSUPPORTED)
+        return cli_fail_usage("--detect-language: the model knows English alone");
+    if (status != AKUNU_OK)
+        return cli_fail_library();
+    for (size_t i = 0; akunu_language_code(i); i++)
+        if (probabilities[i] > probabilities[best])
+            best = i;
+    if (!(probabilities[best] > 0.0f))
+        return cli_fail("%s: no speech was found, and so no language", name);
+    if (!o->json) {
+        cli_output_format(out, "%s (%.2f)\n", akunu_language_code(best),
+                          (double)probabilities[best]);
+        return CLI_EXIT_OK;
+    }
+    json_t *all = json_object();
+    for (size_t i = 0; akunu_language_code(i); i++)
+        if (probabilities[i] > 0.0f)
+            json_object_set_new(all, akunu_language_code(i),
+                                cli_json_real((double)probabilities[i]));
+    cli_json_print(
+        out, json_pack("{s:s, s:o}", "language", akunu_language_code(best), "probabilities", all));
+    cli_output_text(out, "\n");
+    return CLI_EXIT_OK;
+}
+
+/* ---- The command -------------------------------------------------------- */
+static int check(const struct cli_options *o)
+{
+    if (o->stream && (o->clips.n > 1 || (o->clips.n == 1 && strcmp(o->clips.values[0], "-") != 0)))
+        return cli_fail_usage("--stream reads standard input, and no files");
+    if (o->stream && cli_writes_files(o))
+        return cli_fail_usage("--stream prints text, or JSON, and writes no files");
+    if (o->stream && o->detect_language)
+        return cli_fail_usage("--detect-language reads files, and --stream none");
+    if (o->clips.n == 0 && !o->stream)
+        return cli_fail_usage("an audio file is missing: give it with -f FILE (- is standard "
+                              "input)");
+    if ((o->grammar_rule || isfinite(o->transcription.grammar_penalty)) && !o->grammar &&
+        !o->grammar_file)
+        return cli_fail_usage("%s needs --grammar",
+                              o->grammar_rule ? "--grammar-rule" : "--grammar-penalty");
+    if (o->output_stem && !cli_writes_files(o))
+        return cli_fail_usage("--output-file: no file is asked for; add --output-txt, "
+                              "--output-srt or another");
+    size_t n_stem = o->output_stem ? strlen(o->output_stem) : 0;
+    if (n_stem > 0 && o->output_stem[n_stem - 1] == '/')
+        return cli_fail_usage("--output-file %s: the name of a file is missing", o->output_stem);
+    if (o->output_stem && o->clips.n > 1)
+        return cli_fail_usage("--output-file names the files of one clip, and there are %zu",
+                              o->clips.n);
+    return CLI_EXIT_OK;
+}
+
+/* Windows at once: what was asked for, and as many as there is work for. */
+static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info,
+                              const struct akunu_transcription *params)
+{
+    uint32_t most =
+        o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, params);
+    if (o->stream || o->detect_language)
+        return 1;
+    return o->vad || o->clips.n > most ? most : (uint32_t)o->clips.n;
+}
+
+static int open_session(const struct cli_options *o, const struct akunu_transcription *params,
+                        struct cli_model_session *loaded)
+{
+    loaded->max_windows = count_windows(o, &loaded->info, params);
+    loaded->max_sequences = cli_speech_texts(params) * loaded->max_windows;
+    int code = cli_open_session(o, loaded, 0);
+    if (code != CLI_EXIT_OK)
+        return code;
+    akunu_sequence_free(loaded->session, loaded->sequence); /* each text opens one of its own */
+    loaded->sequence = -1;
+    return CLI_EXIT_OK;
+}
+
+static int run(const struct cli_options *o, struct cli_model_session *loaded,
+               const struct extras *extras, struct cli_output *out)
+{
+    struct akunu_transcription params = get_params(o, extras);
+    int code = open_session(o, &params, loaded);
+    if (code != CLI_EXIT_OK)
+        return code;
+    if (o->stream)
+        return cli_stream(o, loaded->session, &params, out);
+    if (!o->detect_language)
+        return cli_transcribe_clips(o, loaded, &params, out);
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->clips.n; i++)
+        code = detect(loaded->session, o, &params, o->clips.values[i], out);
+    return code;
+}
+
+/* As in whisper.cpp, --grammar takes a file too. */
+static int read_grammar(const struct cli_options *o, struct akunu_grammar **out)
+{
+    struct cli_options named = *o;
+    char shown[CLI_SHOWN_BYTES];
+    if (o->grammar && !strstr(o->grammar, "::=")) {
+        if (access(o->grammar, R_OK) != 0)
+            return cli_fail_usage("--grammar: \"%s\" is no file that can be read, and no grammar, "
+                                  "which has ::=",
+                                  cli_show_text(o->grammar, shown));
+        named.grammar_file = o->grammar;
+        named.grammar = NULL;
+    }
+    return cli_read_grammar(&named, AKUNU_SCHEMA_WRITING, out);
+}
+
+int cli_transcribe(const struct cli_options *o)
+{
+    struct cli_model_session loaded = { .sequence = -1 };
+    struct extras extras = { .vad = NULL };
+    struct cli_output out = cli_output_stdout();
+    int code = check(o);
+    if (code == CLI_EXIT_OK)
+        code = read_grammar(o, &extras.grammar);
+    if (code == CLI_EXIT_OK)
+        code = cli_load_model(o, &loaded);
+    if (code == CLI_EXIT_OK && loaded.info.n_mels == 0) {
+        cli_fail("%s is no speech model: its architecture is \"%s\"%s", loaded.path,
+                 loaded.info.architecture, o->model ? "" : "; give a Whisper model with -m");
+        code = CLI_EXIT_MODEL;
+    }
+    if (code == CLI_EXIT_OK)
+        code = cli_need_tokenizer(&loaded, "transcribe");
+    if (code == CLI_EXIT_OK && o->vad)
+        code = cli_load_vad(o, loaded.path, true, &extras.vad);
+    if (code == CLI_EXIT_OK)
+        code = run(o, &loaded, &extras, &out);
+    code = cli_output_end(&out, code);
+    akunu_vad_free(extras.vad);
+    akunu_grammar_free(extras.grammar);
+    cli_unload(&loaded);
+    return code;
+}

@@ -1,0 +1,307 @@
+/* pull: downloads models into the models folder; -m URL and -hf do so at their first use. */
+#include "apps/common/pull/pull.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "apps/common/load.h"
+#include "apps/common/message.h"
+#include "apps/common/output.h"
+#include "apps/common/remote.h"
+
+struct pull {
+    struct cli_http http;
+    struct cli_model_source source;
+    struct cli_pull_plan plan;
+    char *models;  /* the models folder */
+    char *path;    /* where the model goes */
+    char *staging; /* of a folder: where its files are until all are there */
+    json_t *record;
+    bool is_new; /* no file was there */
+    size_t n_fetched;
+    int64_t bytes_fetched;
+    struct cli_transfer_progress progress;
+};
+
+/* ---- Paths -------------------------------------------------------------- */
+/* Makes the folders that lead to `path`, which is not made. */
+static int make_folders(const char *path)
+{
+    char *copy = strdup(path);
+    if (!copy)
+        return cli_fail_memory();
+    int code = CLI_EXIT_OK;
+    for (char *slash = strchr(copy + 1, '/'); code == CLI_EXIT_OK && slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+            code = cli_fail("%s: %s", copy, strerror(errno));
+        *slash = '/';
+    }
+    free(copy);
+    return code;
+}
+
+static char *join(const char *folder, const char *name, const char *suffix)
+{
+    char *path;
+    return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
+}
+
+static bool is_entry(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static bool has_size(const char *path, int64_t size)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == size;
+}
+
+/* Where a file goes when it is whole: into a new folder's staging folder, else to its place. */
+static char *target_of(const struct pull *p, const struct cli_remote_file *file)
+{
+    if (p->plan.is_folder)
+        return join(p->is_new ? p->staging : p->path, file->name, "");
+    return join(p->models, file->name, "");
+}
+
+/* ---- Which files are there ---------------------------------------------- */
+/* Whether the file is there in the version that the network has. */
+static int is_current(struct pull *p, struct cli_remote_file *file, const char *target,
+                      bool *current)
+{
+    char *key = cli_url_key(file->url);
+    const json_t *known = key ? cli_pulled_file(p->record, key) : NULL;
+    int64_t size = json_integer_value(json_object_get(known, "size"));
+    const char *id = json_string_value(json_object_get(known, "id"));
+    int code = CLI_EXIT_OK;
+    *current = false;
+    if (known && has_size(target, size)) {
+        struct cli_http_reply r = { .first = -1 };
+        if (!file->id[0]) /* not of a list */
+            code = cli_transfer_probe(&p->http, file, &r);
+        cli_http_reply_free(&r);
+        *current = code == CLI_EXIT_OK && id && *id && strcmp(id, file->id) == 0 &&
+                   (file->size < 0 || file->size == size);
+        if (*current)
+            file->size = size;
+    }
+    free(key);
+    return code;
+}
+
+static int fail_exists(const char *path, const char *shown)
+{
+    return cli_fail("%s exists, and is not from %s; 'akunu-cli pull … -o NAME' downloads it under "
+                    "another name",
+                    path, shown);
+}
+
+/* A file of that name that came from elsewhere, or by hand, stays. */
+static int check_place(struct pull *p)
+{
+    bool is_ours = false;
+    for (size_t i = 0; !is_ours && i < p->plan.n_files; i++) {
+        char *key = cli_url_key(p->plan.files[i].url);
+        is_ours = key && cli_pulled_file(p->record, key);
+        free(key);
+    }
+    p->is_new = !is_entry(p->path);
+    if (p->is_new || is_ours)
+        return CLI_EXIT_OK;
+    return fail_exists(p->path, p->source.shown);
+}
+
+/* ---- Downloading -------------------------------------------------------- */
+/* Path of the part file, to be freed. */
+static char *part_of(const struct pull *p, const struct cli_remote_file *file)
+{
+    char *path;
+    if (p->plan.is_folder)
+        return join(p->staging, file->name, ".part");
+    return asprintf(&path, "%s/.pull/%s.part", p->models, file->name) < 0 ? NULL : path;
+}
+
+static void note_file(struct pull *p, const struct cli_remote_file *file, const char *key)
+{
+    p->n_fetched++;
+    p->bytes_fetched += file->size;
+    cli_pulled_add_file(p->record, file, key);
+    if (!cli_pulled_write(p->models, p->plan.name, p->record))
+        cli_warn("%s: no record of where it came from can be written: %s", p->plan.name,
+                 strerror(errno));
+}
+
+static int64_t total_size(const struct cli_pull_plan *plan)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < plan->n_files; i++) {
+        if (plan->files[i].size < 0 || plan->files[i].size > INT64_MAX - total)
+            return -1;
+        total += plan->files[i].size;
+    }
+    return total;
+}
+
+static int fetch_file(struct pull *p, struct cli_remote_file *file, const char *target)
+{
+    char *key = cli_url_key(file->url), *shown = cli_url_shown(file->url), *part = part_of(p, file);
+    int code = key && shown && part ? make_folders(part) : cli_fail_memory();
+    if (code == CLI_EXIT_OK)
+        code = make_folders(target);
+    if (code == CLI_EXIT_OK) {
+        cli_progress_clear(&p->progress.bar);
+        if (file->size >= 0)
+            cli_aside("downloading %s (%.1f MB)", shown, (double)file->size / 1e6);
+        else
+            cli_aside("downloading %s", shown);
+        if (total_size(&p->plan) < 0) { /* progress of each file for itself */
+            p->progress.before = 0;
+            p->progress.total = -1;
+        }
+        code = cli_transfer(&p->http, file, part, target, &p->progress);
+    }
+    if (code == CLI_EXIT_OK)
+        note_file(p, file, key);
+    free(part);
+    free(shown);
+    free(key);
+    return code;
+}
+
+static int fetch_unless_current(struct pull *p, struct cli_remote_file *file)
+{
+    bool current = false;
+    char *target = target_of(p, file);
+    int code = target ? is_current(p, file, target, &current) : cli_fail_memory();
+    if (code == CLI_EXIT_OK && !current && is_entry(target) &&
+        !cli_pulled_name(p->record, file->name))
+        code = fail_exists(target, p->source.shown);
+    if (code == CLI_EXIT_OK && !current)
+        code = fetch_file(p, file, target);
+    if (code == CLI_EXIT_OK)
+        p->progress.before += file->size;
+    free(target);
+    return code;
+}
+
+/* Downloads what is missing. The first part of a split file comes last: with it the model is one.
+ */
+static int fetch_all(struct pull *p)
+{
+    int code = CLI_EXIT_OK;
+    p->progress = (struct cli_transfer_progress){ .bar = cli_progress_begin(),
+                                                  .total = total_size(&p->plan) };
+    for (size_t i = p->plan.n_files; code == CLI_EXIT_OK && i-- > 0;)
+        code = fetch_unless_current(p, &p->plan.files[i]);
+    cli_progress_end(&p->progress.bar);
+    if (code != CLI_EXIT_OK)
+        return code;
+    if (p->plan.is_folder && p->is_new && rename(p->staging, p->path) != 0)
+        return cli_fail("%s: %s", p->path, strerror(errno));
+    if (p->plan.is_folder && !p->is_new)
+        (void)rmdir(p->staging);
+    cli_pulled_add_source(p->record, p->source.key);
+    (void)cli_pulled_write(p->models, p->plan.name, p->record);
+    if (p->n_fetched > 0)
+        cli_aside("%s: %.1f MB in %.1f s", p->plan.name, (double)p->bytes_fetched / 1e6,
+                  cli_seconds() - p->progress.bar.started);
+    else
+        cli_aside("%s: up to date", p->plan.name);
+    return CLI_EXIT_OK;
+}
+
+static int pull(struct pull *p, const char *name)
+{
+    int code = cli_pull_plan(&p->http, &p->source, name, &p->plan);
+    if (code != CLI_EXIT_OK)
+        return code;
+    p->path = join(p->models, p->plan.name, "");
+    if (!p->path || asprintf(&p->staging, "%s/.pull/%s.folder", p->models, p->plan.name) < 0) {
+        p->staging = NULL;
+        return cli_fail_memory();
+    }
+    p->record = cli_pulled_read(p->models, p->plan.name);
+    if (!p->record)
+        p->record = cli_pulled_new(p->plan.is_folder);
+    if (!p->record)
+        return cli_fail_memory();
+    code = check_place(p);
+    return code == CLI_EXIT_OK ? fetch_all(p) : code;
+}
+
+/* ---- Commands ----------------------------------------------------------- */
+static int begin(const struct cli_options *o, const char *text, struct pull *p)
+{
+    *p = (struct pull){ 0 };
+    p->models = cli_models_folder();
+    if (!p->models)
+        return cli_fail_memory();
+    int code = cli_http_open(o, &p->http);
+    if (code == CLI_EXIT_OK)
+        code = cli_model_source_parse(&p->http, text, &p->source);
+    return code;
+}
+
+static void end(struct pull *p)
+{
+    json_decref(p->record);
+    cli_pull_plan_free(&p->plan);
+    cli_model_source_free(&p->source);
+    cli_http_close(&p->http);
+    free(p->models);
+    free(p->staging);
+    free(p->path);
+}
+
+int cli_pull(const struct cli_options *o)
+{
+    struct cli_output out = cli_output_stdout();
+    struct pull p = { 0 };
+    if (!o->url)
+        return cli_fail_usage("nothing to download is named: akunu-cli pull USER/REPO:TYPE, or a "
+                              "URL");
+    int code = begin(o, o->url, &p);
+    if (code == CLI_EXIT_OK)
+        code = pull(&p, o->out);
+    if (code == CLI_EXIT_OK)
+        cli_output_format(&out, "%s\n", p.path);
+    end(&p);
+    return cli_output_end(&out, code);
+}
+
+int cli_remote_path(const struct cli_options *o, const char *name, char **path)
+{
+    struct pull p;
+    char *found = NULL;
+    *path = NULL;
+    int code = begin(o, name, &p);
+    if (code == CLI_EXIT_OK)
+        found = cli_pulled_find(p.models, p.source.key);
+    if (found) {
+        *path = join(p.models, found, "");
+    } else if (code == CLI_EXIT_OK && o->offline) {
+        cli_fail("%s: not in %s, and --offline downloads nothing", p.source.shown, p.models);
+        code = CLI_EXIT_MODEL;
+    } else if (code == CLI_EXIT_OK) {
+        code = pull(&p, NULL);
+        *path = code == CLI_EXIT_OK ? strdup(p.path) : NULL;
+    }
+    if (code == CLI_EXIT_OK && !*path)
+        code = cli_fail_memory();
+    free(found);
+    end(&p);
+    return code;
+}
+
+const char *cli_remote_version(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->version;
+}

@@ -1,0 +1,221 @@
+/* Sampling parameters, logit bias and DRY breakers from flags, and log-probabilities as JSON. */
+#include "apps/common/sampling.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "apps/common/input.h"
+#include "apps/common/message.h"
+#include "apps/common/output.h"
+
+/* A random seed short enough to type. */
+static int64_t make_random_seed(void)
+{
+    uint32_t seed = 0;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint32_t)getpid();
+    return seed;
+}
+
+/* "15043+1", "15043-0.5", "15043-inf", "15043=false" */
+static bool parse_bias(const char *text, struct akunu_logit_bias *out)
+{
+    char id[12];
+    size_t n = strspn(text, "0123456789");
+    const char *value = text + n;
+    int64_t token;
+    double bias;
+    if (n == 0 || n >= sizeof id)
+        return false;
+    memcpy(id, text, n);
+    id[n] = '\0';
+    if (!cli_parse_int(id, &token) || token > INT32_MAX)
+        return false;
+    out->token = (akunu_token)token;
+    if (strcmp(value, "-inf") == 0 || strcmp(value, "=false") == 0)
+        out->bias = -INFINITY;
+    else if (strcmp(value, "+inf") == 0)
+        out->bias = INFINITY;
+    else if ((*value == '+' || *value == '-') && cli_parse_real(value, &bias))
+        out->bias = (float)bias;
+    else
+        return false;
+    return true;
+}
+
+static int set_bias(const struct cli_options *o, struct cli_sampling *s)
+{
+    for (size_t i = 0; i < o->logit_bias.n; i++)
+        if (!parse_bias(o->logit_bias.values[i], &s->bias[i]))
+            return cli_fail_usage("--logit-bias %s: expected a token's id and what is added to its "
+                                  "logit: 15043+1, 15043-0.5, 15043-inf (never), "
+                                  "15043+inf (always)",
+                                  o->logit_bias.values[i]);
+    s->params.logit_bias = s->bias;
+    s->params.n_logit_bias = o->logit_bias.n;
+    return CLI_EXIT_OK;
+}
+
+/* "none" drops those before it and the defaults. */
+static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
+{
+    size_t n = 0;
+    if (o->dry_sequence_breakers.n == 0)
+        return CLI_EXIT_OK;
+    for (size_t i = 0; i < o->dry_sequence_breakers.n; i++) {
+        const char *text = o->dry_sequence_breakers.values[i];
+        if (strcmp(text, "none") == 0) {
+            n = 0;
+            continue;
+        }
+        if (strlen(text) >= CLI_BREAKER_BYTES)
+            return cli_fail_usage("--dry-sequence-breaker %s: expected 1 to 40 bytes", text);
+        strcpy(s->breakers[n], text);
+        cli_unescape(s->breakers[n]);
+        s->breaker_list[n] = s->breakers[n];
+        n++;
+    }
+    s->breaker_list[n] = NULL;
+    s->params.dry_sequence_breakers = s->breaker_list;
+    return CLI_EXIT_OK;
+}
+
+int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
+{
+    struct akunu_sampling *p = &s->params;
+    *p = o->sampling;
+    p->seed = (uint64_t)(o->seed >= 0 ? o->seed : make_random_seed());
+    int code = set_bias(o, s);
+    if (code == CLI_EXIT_OK)
+        code = set_breakers(o, s);
+    if (code == CLI_EXIT_OK && akunu_sampling_check(p) != AKUNU_OK)
+        return cli_fail_usage("%s", akunu_last_error());
+    return code;
+}
+
+int cli_check_bias(const struct cli_sampling *s, const struct akunu_model *model)
+{
+    struct akunu_model_info info;
+    akunu_model_get_info(model, &info, sizeof info);
+    for (size_t i = 0; i < s->params.n_logit_bias; i++) {
+        int code = cli_check_ids("--logit-bias", &s->bias[i].token, 1, info.vocab_size);
+        if (code != CLI_EXIT_OK)
+            return code;
+    }
+    return CLI_EXIT_OK;
+}
+
+int cli_check_stops(const struct cli_options *o)
+{
+    for (size_t i = 0; i < o->stops.n; i++)
+        if (!*o->stops.values[i])
+            return cli_fail_usage(
+                "-r \"\": an empty text would end every answer; expected what the "
+                "text is to end before");
+    return CLI_EXIT_OK;
+}
+
+struct akunu_generation cli_generation(const struct cli_options *o,
+                                       const struct cli_sampling *sampling)
+{
+    struct akunu_generation generation = o->generation;
+    generation.stops = o->stops.values;
+    generation.n_stops = o->stops.n;
+    generation.sampling = &sampling->params;
+    return generation;
+}
+
+static json_t *token_text(const struct akunu_tokenizer *tokenizer, akunu_token token)
+{
+    char text[512];
+    int64_t n = akunu_tokenizer_decode(tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
+    size_t shown = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text;
+    return cli_json_text(text, shown);
+}
+
+json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,
+                          const struct akunu_logprob *top, size_t n_top)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n_top && top[i].token >= 0; i++) {
+        json_t *one = json_pack("{s:i, s:o, s:o}", "id", (int)top[i].token, "text",
+                                token_text(tokenizer, top[i].token), "logprob",
+                                cli_json_real((double)top[i].logprob));
+        if (json_array_append_new(list, one) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return json_pack("{s:i, s:o, s:o, s:o}", "id", (int)token, "text", token_text(tokenizer, token),
+                     "logprob", cli_json_real((double)logprob), "top_logprobs", list);
+}
+
+/* ---- Members ------------------------------------------------------------ */
+#define REAL(name, member, low, high)                                                              \
+    {                                                                                              \
+        name, offsetof(struct akunu_sampling, member), true, low, high                             \
+    }
+#define WHOLE(name, member, low, high)                                                             \
+    {                                                                                              \
+        name, offsetof(struct akunu_sampling, member), false, low, high                            \
+    }
+const struct cli_sampling_member cli_sampling_members[] = {
+    REAL("temperature", temperature, 0.0, 100.0),
+    REAL("top_p", top_p, 0.0, 1.0),
+    REAL("min_p", min_p, 0.0, 1.0),
+    REAL("typical_p", typical_p, 0.0, 1.0),
+    REAL("presence_penalty", presence_penalty, -100.0, 100.0),
+    REAL("frequency_penalty", frequency_penalty, -100.0, 100.0),
+    REAL("repeat_penalty", repeat_penalty, 0.0, 100.0),
+    REAL("top_n_sigma", top_n_sigma, -1.0, 1000.0),
+    REAL("dynatemp_range", dynatemp_range, 0.0, 100.0),
+    REAL("dynatemp_exponent", dynatemp_exponent, 0.0, 100.0),
+    REAL("xtc_probability", xtc_probability, 0.0, 1.0),
+    REAL("xtc_threshold", xtc_threshold, 0.0, 1.0),
+    REAL("dry_multiplier", dry_multiplier, 0.0, 100.0),
+    REAL("dry_base", dry_base, 1.0, 100.0),
+    REAL("mirostat_tau", mirostat_tau, 0.0, 100.0),
+    REAL("mirostat_eta", mirostat_eta, 0.0, 100.0),
+    REAL("adaptive_target", adaptive_target, -1.0, 1.0),
+    REAL("adaptive_decay", adaptive_decay, 0.0, 0.99),
+    WHOLE("top_k", top_k, INT32_MIN, INT32_MAX),
+    WHOLE("repeat_last_n", repeat_last_n, -1, INT32_MAX),
+    WHOLE("dry_allowed_length", dry_allowed_length, 0, INT32_MAX),
+    WHOLE("dry_penalty_last_n", dry_penalty_last_n, -1, INT32_MAX),
+    WHOLE("mirostat", mirostat, 0, 2),
+};
+#undef REAL
+#undef WHOLE
+const size_t cli_n_sampling_members = sizeof cli_sampling_members / sizeof *cli_sampling_members;
+
+double cli_sampling_get(const struct akunu_sampling *p, const struct cli_sampling_member *m)
+{
+    const void *at = (const char *)p + m->offset;
+    return m->is_real ? (double)*(const float *)at : *(const int32_t *)at;
+}
+
+void cli_sampling_set(struct akunu_sampling *p, const struct cli_sampling_member *m, double value)
+{
+    void *at = (char *)p + m->offset;
+    if (m->is_real)
+        *(float *)at = (float)value;
+    else
+        *(int32_t *)at = (int32_t)value;
+}
+
+bool cli_sampling_list(const struct akunu_sampling *p, json_t *object)
+{
+    bool good = object != NULL;
+    for (size_t i = 0; good && i < cli_n_sampling_members; i++) {
+        const struct cli_sampling_member *m = &cli_sampling_members[i];
+        double value = cli_sampling_get(p, m);
+        good = json_object_set_new(object, m->name,
+                                   m->is_real ? cli_json_real(value) :
+                                                json_integer((json_int_t)value)) == 0;
+    }
+    return good;
+}

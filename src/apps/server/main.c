@@ -1,0 +1,327 @@
+/* akunu-server: reads the flags, listens, loads the model beside that, and serves until a signal
+ * ends it. */
+#include "apps/server/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "apps/common/ranks.h"
+#include "apps/server/embedder.h"
+#include "apps/server/job.h"
+#include "apps/server/memory.h"
+#include "apps/server/speech.h"
+
+/* The only command of this program, which main() runs; src/apps/common/options.def has its flags.
+ */
+const struct cli_command cli_commands[] = {
+    { "server",
+      CLI_SERVER,
+      NULL,
+      "serve a model over HTTP",
+      "akunu-server -m model.gguf --port 8080",
+      NULL,
+      { "model" } },
+};
+const size_t cli_n_commands = 1;
+
+const struct cli_command *cli_find_command(const char *name)
+{
+    return strcmp(name, cli_commands[0].name) == 0 ? &cli_commands[0] : NULL;
+}
+
+/* ---- Handlers of http.h ------------------------------------------------- */
+static bool on_check(struct http_exchange *x, void *user)
+{
+    return server_check(x, user);
+}
+
+static void on_request(struct http_exchange *x, void *user)
+{
+    server_route(x, user);
+}
+
+static void stop_if_done(struct server *s)
+{
+    if (s->state == SERVER_FAILED || (s->drains && !s->jobs && http_count_exchanges(s->http) == 0))
+        http_stop(s->http);
+}
+
+static void on_end(struct http_exchange *x, bool client_gone, void *user)
+{
+    struct server_owner *owner = http_data(x);
+    server_count_answer(x, user);
+    server_log_exchange(user, x, client_gone);
+    if (owner)
+        owner->leave(owner);
+    stop_if_done(user);
+}
+
+static void on_drained(struct http_exchange *x, void *user)
+{
+    struct server_owner *owner = http_data(x);
+    (void)user;
+    if (owner && owner->drained)
+        owner->drained(owner);
+}
+
+/* Says once that requests are answered. */
+static void report_ready(struct server *s)
+{
+    const struct server_model *m = &s->models[0];
+    server_notify("READY=1");
+    if (!s->has_first)
+        cli_report("%zu models, loaded when they are asked for: %s", s->n_models,
+                   http_address(s->http));
+    else if (m->scheduler)
+        cli_report("%s, %u tokens of context, %lld texts at once: %s", m->id,
+                   akunu_scheduler_context(m->scheduler), (long long)m->options->n_sequences,
+                   http_address(s->http));
+    else
+        cli_report("%s, for %s: %s", m->id, m->speech ? "speech" : "embeddings",
+                   http_address(s->http));
+}
+
+static void on_wake(void *user)
+{
+    struct server *s = user;
+    server_take_events(s);
+    for (size_t i = 0; i < s->n_models; i++)
+        if (s->models[i].state >= SERVER_MODEL_READY && !s->models[i].is_dropped) {
+            server_take_encodings(&s->models[i]);
+            server_take_transcriptions(&s->models[i]);
+        }
+    server_take_models(s);
+    server_take_hash(s);
+    if (s->state == SERVER_READY && !s->has_reported) {
+        s->has_reported = true;
+        report_ready(s);
+    }
+    stop_if_done(s);
+}
+
+static void on_tick(void *user)
+{
+    struct server *s = user;
+    server_take_models(s);
+    server_take_hash(s);
+    for (size_t i = 0; i < s->n_models; i++) {
+        server_expire_waiters(&s->models[i]);
+        server_expire_transcriptions(&s->models[i]);
+    }
+    stop_if_done(s);
+}
+
+/* Reads the key and the certificate, of which both or none are given. */
+static int read_tls(const struct cli_options *o, struct cli_text *key, struct cli_text *certificate)
+{
+    if (!o->ssl_key_file && !o->ssl_cert_file)
+        return CLI_EXIT_OK;
+    if (!o->ssl_key_file || !o->ssl_cert_file)
+        return cli_fail_usage("--ssl-key-file and --ssl-cert-file: one needs the other");
+    int code = cli_read_file("--ssl-key-file", o->ssl_key_file, key);
+    return code == CLI_EXIT_OK ? cli_read_file("--ssl-cert-file", o->ssl_cert_file, certificate) :
+                                 code;
+}
+
+static void free_tls(struct cli_text *key, struct cli_text *certificate)
+{
+    if (key->bytes) /* a secret */
+        explicit_bzero(key->bytes, key->n);
+    free(key->bytes);
+    free(certificate->bytes);
+}
+
+static void reload_tls(const struct server *s)
+{
+    struct cli_text key = { 0 }, certificate = { 0 };
+    const char *why = "it cannot be read";
+    int code = read_tls(s->options, &key, &certificate);
+    bool good = code == CLI_EXIT_OK && key.bytes &&
+                http_set_certificate(key.bytes, certificate.bytes, &why);
+    if (good)
+        cli_report("the certificate was read again");
+    else if (code != CLI_EXIT_OK || key.bytes)
+        cli_warn("%s; the certificate stays as it was", why);
+    free_tls(&key, &certificate);
+}
+
+/* Takes --verbose and --log-format from the configuration, which may have changed. */
+static void reload_log(struct server *s)
+{
+    struct cli_options o;
+    if (cli_options_parse(&cli_commands[0], s->argc, s->argv, &o) == CLI_EXIT_OK) {
+        s->is_verbose = o.verbose;
+        s->logs_json = o.log_format == 1;
+    } else {
+        cli_warn("the log stays as it was");
+    }
+    cli_options_free(&o);
+}
+
+static void reload(struct server *s)
+{
+    struct server_keys keys;
+    char why[CLI_SHOWN_BYTES * 4];
+    if (server_read_keys(s->options, &keys, why)) {
+        s->keys = keys;
+        cli_report("the keys were read again: %zu", keys.n);
+    } else {
+        cli_warn("%s; the keys stay as they were", why);
+    }
+    reload_tls(s);
+    reload_log(s);
+}
+
+/* The first SIGTERM lets running requests end, the second ends them. */
+static void on_signal(int number, void *user)
+{
+    struct server *s = user;
+    if (number == SIGHUP) {
+        reload(s);
+        return;
+    }
+    if (s->drains || s->state != SERVER_READY) {
+        http_stop(s->http);
+        return;
+    }
+    s->drains = true;
+    server_notify("STOPPING=1");
+    cli_report("shutting down: running requests end, new ones are refused");
+    stop_if_done(s);
+}
+
+/* Lets the process have as many connections as http.c allows. */
+static void raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    rlim_t wanted = 2 * HTTP_CONNECTIONS_MAX;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* --max-body, or less if --memory leaves less. */
+static size_t max_body(const struct server *s)
+{
+    size_t asked = (size_t)s->options->max_body, most = server_memory_of_buffers(s) / 2;
+    return most > 0 && most < asked ? most : asked;
+}
+
+/* ---- Serving ------------------------------------------------------------ */
+static int listen_and_run(struct server *s, const struct cli_text *key,
+                          const struct cli_text *certificate)
+{
+    const struct cli_options *o = s->options;
+    const struct http_handlers handlers = { on_check, on_request, on_end,    on_drained,
+                                            on_wake,  on_tick,    on_signal, s };
+    const struct http_params params = { .host = o->host ? o->host : "127.0.0.1",
+                                        .port = (unsigned)o->port,
+                                        .listener = server_given_listener(),
+                                        .tls_key = key->bytes,
+                                        .tls_certificate = certificate->bytes,
+                                        .max_body = max_body(s),
+                                        .max_buffered = server_memory_of_buffers(s),
+                                        .timeout = (double)o->timeout,
+                                        .lock = &s->worker.lock };
+    const char *why;
+    raise_open_files();
+    s->http = http_new(&params, &handlers, &why);
+    if (!s->http)
+        return cli_fail("%s", why);
+    if (s->has_first)
+        server_want_model(&s->models[0]);
+    else
+        s->state = SERVER_READY;
+    http_wake(s->http);
+    bool good = http_run(s->http, &why);
+    server_stop_worker(s);
+    server_stop_hasher(s);
+    server_cancel_jobs(s);
+    if (s->loader_runs)
+        pthread_join(s->loader, NULL);
+    return good ? s->exit_code : cli_fail("%s", why);
+}
+
+static void close_server(struct server *s)
+{
+    for (size_t i = 0; i < s->n_models; i++) { /* their last events are for the jobs */
+        akunu_scheduler_free(s->models[i].scheduler);
+        s->models[i].scheduler = NULL;
+    }
+    if (s->http)
+        server_take_events(s);
+    for (size_t i = 0; i < s->n_models; i++) {
+        server_close_embedder(&s->models[i]);
+        server_close_speech(&s->models[i]);
+    }
+    /* one more signal would kill what is ending, with another exit status */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    http_free(s->http);
+    server_close_models(s);
+    free(s->n_requests);
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->worker.lock);
+    pthread_cond_destroy(&s->worker.has_task);
+}
+
+static int serve(const struct cli_options *o, int argc, char **argv)
+{
+    struct server s = { .options = o,
+                        .argc = argc,
+                        .argv = argv,
+                        .is_verbose = o->verbose,
+                        .logs_json = o->log_format == 1,
+                        .created = (int64_t)time(NULL) };
+    struct cli_text key = { 0 }, certificate = { 0 };
+    char why[CLI_SHOWN_BYTES * 4];
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_mutex_init(&s.worker.lock, NULL);
+    pthread_cond_init(&s.worker.has_task, NULL);
+    s.last_event = &s.first_event;
+    s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
+    int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();
+    if (code == CLI_EXIT_OK)
+        code = server_list_models(&s);
+    if (code == CLI_EXIT_OK && !server_read_keys(o, &s.keys, why))
+        code = cli_fail_usage("%s", why);
+    if (code == CLI_EXIT_OK)
+        code = read_tls(o, &key, &certificate);
+    if (code == CLI_EXIT_OK)
+        code = listen_and_run(&s, &key, &certificate);
+    close_server(&s);
+    free_tls(&key, &certificate);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli_options options;
+    cli_set_program("akunu-server");
+    signal(SIGPIPE, SIG_IGN);
+    cli_ranks_hush();
+    int n = argc > 0 ? argc - 1 : 0;
+    char **arguments = server_hide_keys(n, argv + 1);
+    int code = cli_options_parse(&cli_commands[0], n, arguments, &options);
+    cli_set_color((enum cli_color)options.color);
+    struct cli_ranks ranks = { 0 };
+    if (code == CLI_EXIT_OK)
+        code = cli_ranks_join(&options, &ranks);
+    if (code == CLI_EXIT_OK && ranks.follows)
+        code = cli_ranks_follow(&ranks);
+    else if (code == CLI_EXIT_OK && options.version)
+        code = cli_version();
+    else if (code == CLI_EXIT_OK && options.help)
+        code = cli_help_command(&cli_commands[0]);
+    else if (code == CLI_EXIT_OK)
+        code = serve(&options, n, arguments);
+    cli_ranks_leave(&ranks);
+    cli_options_free(&options);
+    return code;
+}

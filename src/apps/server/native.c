@@ -1,0 +1,111 @@
+/* Routes of llama-server: health, properties, tokens, templates. */
+#include "apps/server/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/common/conversation.h"
+#include "apps/common/input.h"
+#include "apps/common/output.h"
+
+void server_health(struct server *s, struct http_exchange *x)
+{
+    if (s->state == SERVER_READY && !s->drains)
+        server_answer(x, 200, json_pack("{s:s}", "status", "ok"));
+    else
+        server_fail(x, 503, NULL, NULL,
+                    s->drains ? "the server is shutting down" : "the model is loading");
+}
+
+void server_props(struct server_model *m, struct http_exchange *x, const json_t *body)
+{
+    const struct akunu_tokenizer *t = m->loaded.tokenizer;
+    (void)body;
+    char bos[256] = "", eos[256] = "";
+    akunu_token b = akunu_tokenizer_bos(t), e = akunu_tokenizer_special(t, AKUNU_TOKEN_EOS);
+    if (b >= 0)
+        akunu_tokenizer_decode(t, &b, 1, AKUNU_CONTINUE, bos, sizeof bos - 1);
+    if (e >= 0)
+        akunu_tokenizer_decode(t, &e, 1, AKUNU_CONTINUE, eos, sizeof eos - 1);
+    uint32_t n_ctx = akunu_scheduler_context(m->scheduler);
+    server_answer(x, 200,
+                  json_pack("{s:{s:I}, s:I, s:s, s:s, s:o, s:o, s:s}",
+                            "default_generation_settings", "n_ctx", (json_int_t)n_ctx,
+                            "total_slots", (json_int_t)m->options->n_sequences, "model_alias",
+                            m->id, "chat_template", m->template_text ? m->template_text : "",
+                            "bos_token", cli_json_text(bos, strlen(bos)), "eos_token",
+                            cli_json_text(eos, strlen(eos)), "build_info", akunu_version()));
+}
+
+/* ---- Tokens ------------------------------------------------------------- */
+static json_t *tokens_of(const struct server_model *m, const akunu_token *ids, size_t n,
+                         bool with_pieces)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        char text[1024];
+        int64_t n_bytes = akunu_tokenizer_decode(m->loaded.tokenizer, &ids[i], 1, AKUNU_CONTINUE,
+                                                 text, sizeof text);
+        json_t *piece = with_pieces && n_bytes >= 0 && n_bytes <= (int64_t)sizeof text ?
+                            cli_json_text(text, (size_t)n_bytes) :
+                            NULL;
+        json_array_append_new(list, piece ?
+                                        json_pack("{s:i, s:o}", "id", (int)ids[i], "piece", piece) :
+                                        json_integer(ids[i]));
+    }
+    return list;
+}
+
+void server_tokenize(struct server_model *m, struct http_exchange *x, const json_t *body)
+{
+    bool special = false, parse = true, pieces = false;
+    const json_t *content = json_object_get(body, "content");
+    if (!json_is_string(content))
+        server_fail_member(x, "content", content, "a string");
+    else if (server_get_bool(x, body, "add_special", &special) &&
+             server_get_bool(x, body, "parse_special", &parse) &&
+             server_get_bool(x, body, "with_pieces", &pieces)) {
+        const struct cli_text text = { (char *)(uintptr_t)json_string_value(content),
+                                       json_string_length(content) };
+        unsigned flags = (special ? AKUNU_ADD_SPECIAL : 0u) | (parse ? AKUNU_PARSE_SPECIAL : 0u);
+        akunu_token *ids = NULL;
+        size_t n = 0;
+        server_unlock(m->server);
+        bool good = cli_tokenize_text(m->loaded.tokenizer, &text, flags, &ids, &n) == CLI_EXIT_OK;
+        json_t *value = good ? json_pack("{s:o}", "tokens", tokens_of(m, ids, n, pieces)) : NULL;
+        free(ids);
+        server_lock(m->server);
+        server_answer(x, 200, value);
+    }
+}
+
+void server_detokenize(struct server_model *m, struct http_exchange *x, const json_t *body)
+{
+    const json_t *list = json_object_get(body, "tokens");
+    size_t n = json_array_size(list);
+    akunu_token *ids = malloc((n + 1) * sizeof *ids);
+    bool good = json_is_array(list);
+    for (size_t i = 0; ids && good && i < n; i++) {
+        const json_t *id = json_array_get(list, i);
+        json_int_t value = json_integer_value(id);
+        good = json_is_integer(id) && value >= 0 && value < m->loaded.info.vocab_size;
+        ids[i] = (akunu_token)value;
+    }
+    if (!good) {
+        server_fail_member(x, "tokens", list, "a list of token ids of the vocabulary");
+    } else if (ids) {
+        server_unlock(m->server);
+        int64_t n_bytes = akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, NULL, 0);
+        char *text = n_bytes >= 0 ? malloc((size_t)n_bytes + 1) : NULL;
+        if (text)
+            akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, text, (size_t)n_bytes);
+        server_lock(m->server);
+        server_answer(x, 200,
+                      text ? json_pack("{s:o}", "content", cli_json_text(text, (size_t)n_bytes)) :
+                             NULL);
+        free(text);
+    } else {
+        server_fail_memory(x);
+    }
+    free(ids);
+}

@@ -1,0 +1,113 @@
+/* What the OpenAI APIs have in common: usage, reasons, tokens, models, failures. */
+#include "apps/server/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/common/json_text.h"
+#include "apps/common/output.h"
+
+const char *server_fingerprint(void)
+{
+    static _Thread_local char text[64];
+    snprintf(text, sizeof text, "akunu-%s", akunu_version());
+    return text;
+}
+
+json_t *server_usage(const struct server_job *job)
+{
+    json_int_t n_prompt = (json_int_t)job->n_prompt, n_generated = (json_int_t)job->n_generated;
+    return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", n_prompt, "completion_tokens",
+                     n_generated, "total_tokens", n_prompt + n_generated, "prompt_tokens_details",
+                     "cached_tokens", (json_int_t)job->n_cached);
+}
+
+const char *server_finish_reason(const struct akunu_result *result)
+{
+    bool full = result->stop == AKUNU_STOP_LENGTH || result->stop == AKUNU_STOP_CONTEXT;
+    return full ? "length" : "stop";
+}
+
+const char *server_stop_text(const struct server_job *job, const struct akunu_result *result)
+{
+    return result->stop == AKUNU_STOP_TEXT ? job->stops[result->stop_index] : NULL;
+}
+
+/* Adds {NAME_n, NAME_ms, NAME_per_token_ms, NAME_per_second}. */
+static void add_rate(json_t *timings, const char *name, uint64_t n, double seconds)
+{
+    char member[48];
+    const struct {
+        const char *suffix;
+        double value;
+    } members[] = { { "ms", seconds * 1e3 },
+                    { "per_token_ms", n > 0 ? seconds * 1e3 / (double)n : 0.0 },
+                    { "per_second", seconds > 0.0 ? (double)n / seconds : 0.0 } };
+    snprintf(member, sizeof member, "%s_n", name);
+    json_object_set_new(timings, member, json_integer((json_int_t)n));
+    for (int i = 0; i < 3; i++) {
+        snprintf(member, sizeof member, "%s_%s", name, members[i].suffix);
+        json_object_set_new(timings, member, cli_json_real(members[i].value));
+    }
+}
+
+json_t *server_timings(const struct akunu_result *result)
+{
+    json_t *timings = json_pack("{s:I}", "cache_n", (json_int_t)result->n_kept);
+    add_rate(timings, "prompt", result->n_prompt, result->prompt_seconds);
+    add_rate(timings, "predicted", result->n_generated, result->generate_seconds);
+    return timings;
+}
+
+json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes)
+{
+    char text[1024];
+    int64_t n =
+        akunu_tokenizer_decode(m->loaded.tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
+    n = n < 0 ? 0 : n < (int64_t)sizeof text ? n : (int64_t)sizeof text;
+    if (bytes) {
+        *bytes = json_array();
+        for (int64_t i = 0; i < n; i++)
+            json_array_append_new(*bytes, json_integer((unsigned char)text[i]));
+    }
+    return cli_json_text(text, (size_t)n);
+}
+
+static unsigned code_of(enum akunu_status status)
+{
+    switch (status) {
+    case AKUNU_ERROR_MEMORY: return 503;
+    case AKUNU_ERROR_CANCELLED: return 503;
+    case AKUNU_ERROR_CONTEXT: return 400;
+    default: return 500;
+    }
+}
+
+bool server_job_failed(struct server_job *job)
+{
+    if (job->status == AKUNU_OK)
+        return false;
+    unsigned code = code_of(job->status);
+    if (http_code(job->x) == 0) {
+        server_fail(job->x, code, NULL, NULL, "%s", job->message);
+        return true;
+    }
+    json_t *error = server_error(job->x, code, NULL, NULL, job->message);
+    if (server_is_ollama(job->x)) {
+        char *line = cli_json_write(error, JSON_COMPACT);
+        json_decref(error);
+        if (line)
+            http_write(job->x, line, strlen(line));
+        http_write(job->x, "\n", 1);
+        http_finish(job->x);
+        free(line);
+    } else if (server_is_anthropic(job->x)) {
+        server_sse_write_event(job, "error", error);
+        http_finish(job->x);
+    } else {
+        server_sse_write(job, error);
+        server_sse_end(job);
+    }
+    return true;
+}

@@ -1,0 +1,324 @@
+/* State of akunu-server, and what the files that answer requests share. All of it belongs to the
+ * thread of http_run; the scheduler's thread only adds to the list of events, and the loader's
+ * thread fills in the model before `state` says that it is ready. */
+#ifndef AK_SERVER_SERVER_H
+#define AK_SERVER_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <jansson.h>
+
+#include "akunu/akunu.h"
+#include "apps/common/input.h"
+#include "apps/common/load.h"
+#include "apps/common/options.h"
+#include "apps/common/receipt.h"
+#include "apps/server/http.h"
+
+enum server_state { SERVER_LOADING = 0, SERVER_READY = 1, SERVER_FAILED = 2 };
+
+enum { SERVER_KEYS_MAX = 256, SERVER_HASH_BYTES = 32, SERVER_CODES_MAX = 16 };
+
+/* API keys, as SHA-256. None: requests need none. */
+struct server_keys {
+    unsigned char hashes[SERVER_KEYS_MAX][SERVER_HASH_BYTES];
+    size_t n;
+};
+
+/* Distribution of seconds, as Prometheus counts it. */
+enum { SERVER_BUCKETS = 14 };
+struct server_histogram {
+    uint64_t counts[SERVER_BUCKETS + 1], n;
+    double sum;
+};
+
+struct server_route;
+struct server_event;
+struct server_job;
+struct server_embedder;
+struct server_speech;
+struct server_waiter;
+
+/* What an exchange's data begins with: whoever answers it. */
+struct server_owner {
+    void (*leave)(void *self);   /* the exchange has ended */
+    void (*drained)(void *self); /* the client has read most of a stream; NULL: nothing */
+};
+
+/* Handles requests with large bodies: worker.c. */
+struct server_worker {
+    pthread_mutex_t lock; /* held by the thread that handles requests */
+    pthread_cond_t has_task;
+    pthread_t thread;
+    struct server_task *tasks;
+    bool runs, is_busy, stops;
+};
+
+/* Hashes the file of a model: receipt.c. */
+struct server_hasher {
+    pthread_t thread;
+    struct server_model *model;
+    char sha256[65];
+    bool runs;
+    _Atomic bool is_done, stops;
+};
+
+struct server {
+    const struct cli_options *options;
+    int argc; /* arguments, for presets and for reading the configuration again */
+    char **argv;
+    bool is_verbose; /* the log has /health, too */
+    bool logs_json;
+    struct http_server *http;
+    struct server_worker worker;
+    struct server_hasher hasher;
+    struct server_keys keys;
+    enum server_state state; /* of the model that is loaded at the start */
+    int exit_code;           /* of its load, if it failed */
+    bool drains, has_reported;
+    int64_t created; /* when the program started, in seconds since 1970 */
+
+    struct server_model *models; /* [n_models]; the first is loaded at the start if -m names it */
+    size_t n_models;
+    bool has_first;
+    struct server_model *loading; /* by the loader's thread; NULL: there is none */
+    pthread_t loader;
+    bool loader_runs;
+    _Atomic bool has_loaded;           /* the loader is done */
+    struct akunu_pool *pool;           /* threads of all models */
+    struct akunu_scheduler_stats past; /* counts of models that were dropped */
+
+    struct server_job *jobs; /* that have not ended */
+    uint64_t n_jobs;         /* so far, for ids */
+    pthread_mutex_t lock;
+    struct server_event *first_event, **last_event; /* under the lock; in their order */
+
+    uint64_t *n_requests; /* [route][SERVER_CODES_MAX]: by route and code */
+    struct server_histogram first_token, next_token;
+    double audio_seconds; /* that were transcribed */
+};
+
+/* ---- Models: model.c ---------------------------------------------------- */
+enum { SERVER_ID_BYTES = 256 };
+
+enum server_model_state {
+    SERVER_MODEL_ABSENT = 0,  /* not loaded */
+    SERVER_MODEL_WANTED = 1,  /* it is loaded next */
+    SERVER_MODEL_LOADING = 2, /* the loader's thread has it */
+    SERVER_MODEL_READY = 3,
+    SERVER_MODEL_CLOSING = 4 /* it is dropped when its last request has ended */
+};
+
+struct server_model {
+    struct server *server;
+    struct cli_options own; /* of a preset */
+    const struct cli_options *options;
+    char id[SERVER_ID_BYTES]; /* for clients */
+    enum server_model_state state;
+    int exit_code; /* of the last load */
+    struct cli_model_session loaded;
+    struct akunu_template *template;
+    const char *template_text;
+    struct akunu_scheduler *scheduler; /* NULL: the model is an encoder, or of speech */
+    struct server_embedder *embedder;  /* NULL: it is a speech model */
+    struct server_speech *speech;      /* NULL: it is none */
+    struct akunu_vad *vad;             /* of a speech model; NULL: there are no weights of one */
+    char sha256[65];                   /* of the file or folder, for receipts; "": unknown */
+    bool wants_hash;
+    bool is_dropped;  /* by the loader that runs */
+    uint64_t wanted;  /* its turn among those that are WANTED */
+    uint64_t bytes;   /* of memory, when it was loaded last; 0: unknown */
+    size_t n_users;   /* what has been asked of it and is not answered yet */
+    double last_used; /* seconds of cli_seconds */
+    struct server_waiter *waiters;
+};
+
+/* Finds what the server can load: -m, and the presets of the configuration. Returns an exit code,
+ * after a message unless it is CLI_EXIT_OK. */
+int server_list_models(struct server *s);
+void server_close_models(struct server *s);
+/* Hands the requests that wait to the model, or fails them. */
+void server_end_waiting(struct server_model *m, bool good);
+/* The model that a request names, or the only one there is. NULL: it has answered. */
+struct server_model *server_find_model(struct server *s, struct http_exchange *x, const char *name);
+/* Begins to load a model, if no other is being loaded and there is memory for it. */
+void server_want_model(struct server_model *m);
+/* Takes over a model that was loaded, and loads the next one that is wanted. */
+void server_take_models(struct server *s);
+
+/* Who asks: requests of different keys, or without keys of different addresses, take turns. */
+uint64_t server_identify_client(const struct http_exchange *x);
+
+/* ---- Answers: answer.c -------------------------------------------------- */
+/* Answers with a JSON value, which is freed; NULL: out of memory. */
+void server_answer(struct http_exchange *x, unsigned code, json_t *value);
+
+/* Answers with an OpenAI error. `param` and `code_name` may be NULL. */
+void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+void server_fail_memory(struct http_exchange *x);
+/* Whether the exchange asks Anthropic's API, or Ollama's. */
+bool server_is_anthropic(const struct http_exchange *x);
+bool server_is_ollama(const struct http_exchange *x);
+/* Answers with the message of the library's last failed call, which was about `param`. */
+void server_fail_library(struct http_exchange *x, const char *param);
+/* Likewise about element i of n in `param`, which the message names if there are several. */
+void server_fail_library_at(struct http_exchange *x, const char *param, size_t i, size_t n);
+/* The object of an error, in the form of the API that the exchange asks. */
+json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
+                     const char *code_name, const char *message);
+
+/* ---- Requests: json_in.c ------------------------------------------------ */
+/* The body as a JSON object, whose levels, keys and size are bounded; NULL: it has answered. Free
+ * it with json_decref. */
+json_t *server_read_object(struct server *s, struct http_exchange *x);
+
+/* Members of a body. They answer with a 400 that names the member, and return false, if it has
+ * another type or is out of range. A member that is missing or null leaves *out as it is. */
+bool server_get_bool(struct http_exchange *x, const json_t *body, const char *name, bool *out);
+bool server_get_integer(struct http_exchange *x, const json_t *body, const char *name, int64_t low,
+                        int64_t high, int64_t *out);
+bool server_get_real(struct http_exchange *x, const json_t *body, const char *name, double low,
+                     double high, double *out);
+bool server_get_string(struct http_exchange *x, const json_t *body, const char *name,
+                       const char **out);
+/* Answers with a 400: the member has another kind of value. */
+void server_fail_member(struct http_exchange *x, const char *name, const json_t *found,
+                        const char *expected);
+
+/* ---- Forms: form_in.c --------------------------------------------------- */
+/* Whether the body is multipart/form-data, as its Content-Type says. */
+bool server_is_form(const struct http_exchange *x);
+/* Such a body as an object: texts, lists of texts for names that end in "[]", and "file" as {"at":
+ * …, "n": …, "name": …}, its place in the body. NULL: it has answered. */
+json_t *server_read_form(struct server *s, struct http_exchange *x);
+/* Members of a form, as server_get_bool and server_get_real. */
+bool server_form_get_bool(struct http_exchange *x, const json_t *form, const char *name, bool *out);
+bool server_form_get_real(struct http_exchange *x, const json_t *form, const char *name, double low,
+                          double high, double *out);
+
+/* ---- Server-sent events: sse.c ------------------------------------------ */
+/* Writes "data: VALUE", and frees the value; `name` NULL: without a line "event: NAME". Begins the
+ * stream before the first one. False: out of memory, or the client is gone. */
+bool server_sse_send(struct http_exchange *x, const char *name, json_t *value);
+/* Writes "data: [DONE]" and ends the stream. */
+void server_sse_close(struct http_exchange *x);
+
+/* ---- Sampling: params.c ------------------------------------------------- */
+/* What a request asks for beside its prompt. It points into the body and must not be copied. */
+struct server_params {
+    struct akunu_sampling sampling;
+    struct akunu_generation generation;
+    struct akunu_reasoning reasoning;
+    struct akunu_logit_bias bias[CLI_MAX_TEXTS * 16];
+    const char *stops[64];
+    char samplers[512]; /* names of a list */
+    int64_t n, n_top;   /* completions; most likely tokens per token, -1: no log-probabilities */
+    bool stream, include_usage;
+    double timeout;
+    bool receipt;
+    struct cli_constraint constraint; /* of the grammar, for the receipt */
+};
+/* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
+bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
+                        struct server_params *out);
+/* Reads the grammar of "grammar" or "json_schema" into *out, which is to be freed, and into the
+ * parameters; NULL: neither is there. False: it has answered. */
+bool server_read_grammar(struct server_model *m, struct http_exchange *x, const json_t *body,
+                         struct server_params *params, struct akunu_grammar **out);
+/* Sampling and limits under llama-server's names; NULL: out of memory. */
+json_t *server_settings(const struct server_params *params);
+
+/* ---- Routes: route.c ---------------------------------------------------- */
+bool server_check(struct http_exchange *x, struct server *s);
+void server_route(struct http_exchange *x, struct server *s);
+void server_count_answer(struct http_exchange *x, struct server *s);
+size_t server_count_routes(void);
+/* "POST /v1/completions"; NULL past the end. */
+const char *server_route_name(size_t i);
+
+/* Reads the body, and has the model answer; a request whose model is not loaded waits for it. */
+void server_ask_model(struct server *s, struct http_exchange *x);
+/* A request that waited for its model is answered now. */
+void server_go_on(struct server_waiter *w);
+/* Answers a request whose model cannot be loaded. */
+void server_fail_waiter(struct server_waiter *w, const struct server_model *m);
+/* Answers those that have waited for the model longer than --timeout. */
+void server_expire_waiters(struct server_model *m);
+
+/* ---- Large bodies: worker.c --------------------------------------------- */
+/* server_ask_model in this thread, or in the worker's if the body is large. */
+void server_handle(struct server *s, struct http_exchange *x);
+/* Around work on a request's own data that may take long: others are handled meanwhile. Nothing in
+ * this thread has called http_answer before. */
+void server_unlock(struct server *s);
+void server_lock(struct server *s);
+/* Waits for the request that the worker handles, and drops those that it does not. */
+void server_stop_worker(struct server *s);
+
+/* Answers what is no model's. */
+typedef void server_handler(struct server *s, struct http_exchange *x);
+server_handler server_models, server_model_by_name;                         /* models.c */
+server_handler server_health;                                               /* native.c */
+server_handler server_ollama_version, server_ollama_tags, server_ollama_ps; /* ollama.c */
+server_handler server_page;                                                 /* page.c */
+server_handler server_metrics;                                              /* metrics.c */
+
+/* What a model that is ready can do, in Ollama's words: ["completion", …]; "transcription" if it is
+ * of speech. */
+json_t *server_capabilities(const struct server_model *m); /* models.c */
+
+/* Answers for a model that is ready. `body`: the request's object, NULL for GET; it is freed
+ * afterwards. */
+typedef void server_model_handler(struct server_model *m, struct http_exchange *x,
+                                  const json_t *body);
+server_model_handler server_chat_completions, server_chat_count,       /* openai_chat.c */
+    server_completions;                                                /* openai_completions.c */
+server_model_handler server_props, server_tokenize, server_detokenize, /* native.c */
+    server_apply_template;
+server_model_handler server_messages, server_count_tokens; /* anthropic.c */
+server_model_handler server_ollama_show, server_ollama_chat, server_ollama_generate; /* ollama.c */
+server_model_handler server_completion, server_infill;         /* completion.c */
+server_model_handler server_responses, server_responses_count; /* responses.c */
+server_model_handler server_embeddings;                        /* embed.c */
+server_model_handler server_slots;                             /* slots.c */
+server_model_handler server_rerank;                            /* rerank.c */
+server_model_handler server_transcriptions;                    /* transcriptions.c */
+
+/* ---- Keys: keys.c ------------------------------------------------------- */
+/* Reads the flags' keys and the key file. False: *why has a message. */
+bool server_read_keys(const struct cli_options *options, struct server_keys *out,
+                      char why[CLI_SHOWN_BYTES * 4]);
+bool server_has_key(const struct server_keys *keys, const char *given);
+/* Overwrites the keys among the arguments and in the environment, which the system shows to others,
+ * and returns a copy of the arguments for the rest of the program's life. */
+char **server_hide_keys(int argc, char **argv);
+
+/* ---- systemd: systemd.c ------------------------------------------------- */
+/* The socket that a service manager listens on for this program (sd_listen_fds(3)); -1: none. */
+int server_given_listener(void);
+/* Tells the service manager, if there is one, what goes on (sd_notify(3)). */
+void server_notify(const char *state);
+
+/* ---- Metrics: metrics.c ------------------------------------------------- */
+void server_observe(struct server_histogram *h, double seconds);
+
+/* ---- Receipts: receipt.c ------------------------------------------------ */
+bool server_wants_receipt(const json_t *body);
+/* False: it has answered. */
+bool server_read_receipt(struct http_exchange *x, const json_t *body, bool *out);
+/* Begins to hash the file of a model whose wants_hash is true, and takes the hash when it is done.
+ */
+void server_take_hash(struct server *s);
+void server_stop_hasher(struct server *s);
+
+/* ---- Log: log.c --------------------------------------------------------- */
+/* Counts of tokens that an exchange has in http_counts. */
+enum { SERVER_PROMPT = 0, SERVER_CACHED = 1, SERVER_GENERATED = 2 };
+/* Names the exchange, in the header X-Request-Id and in the log. */
+void server_name_exchange(const struct server *s, struct http_exchange *x);
+/* A line about an exchange that ended: no text, no key and no path of this machine. */
+void server_log_exchange(struct server *s, struct http_exchange *x, bool client_gone);
+
+#endif

@@ -1,0 +1,1 @@
+libak_la_SOURCES += src/base/json/wide.c src/base/json/wide.h

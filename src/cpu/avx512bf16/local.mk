@@ -1,7 +1,0 @@
-EXTRA_LTLIBRARIES += libak_avx512bf16.la
-libak_avx512bf16_la_CPPFLAGS = $(AM_CPPFLAGS) -DAK_ISA=avx512bf16
-libak_avx512bf16_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_AVX512BF16_CFLAGS)
-libak_avx512bf16_la_SOURCES = \
-	src/cpu/avx512bf16/panel_bf16.c \
-	src/cpu/avx512bf16/round.h \
-	src/cpu/avx512bf16/fill.c

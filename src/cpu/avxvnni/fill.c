@@ -1,9 +1,0 @@
-/* Setter of the AVX-VNNI bundle: its overrides of the AVX2 kernels. */
-#include "cpu/setter.h"
-
-void ak_avxvnni_set_kernels(struct ak_cpu_kernels *k)
-{
-    AK_SET(dot32, k);
-    AK_SET(dot256, k);
-    AK_SET(probe_int8, k);
-}

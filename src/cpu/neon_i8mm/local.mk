@@ -1,9 +1,0 @@
-EXTRA_LTLIBRARIES += libak_neon_i8mm.la
-libak_neon_i8mm_la_CPPFLAGS = $(AM_CPPFLAGS) -DAK_ISA=neon_i8mm
-libak_neon_i8mm_la_CFLAGS = $(AM_CFLAGS) $(AK_KERNEL_CFLAGS) $(AK_NEON_I8MM_CFLAGS)
-libak_neon_i8mm_la_SOURCES = \
-	src/cpu/neon_i8mm/pairs.h \
-	src/cpu/neon_i8mm/probe.c \
-	src/cpu/neon_i8mm/panel_i8_256.c \
-	src/cpu/neon_i8mm/panel_i8_32.c \
-	src/cpu/neon_i8mm/fill.c

@@ -1,0 +1,58 @@
+libloops_la_SOURCES += \
+	src/engine/cpu/attention.c \
+	src/engine/cpu/backend.c \
+	src/engine/cpu/backend.h \
+	src/engine/cpu/blas.c \
+	src/engine/cpu/blas.h \
+	src/engine/cpu/breakdown.c \
+	src/engine/cpu/calibrate.c \
+	src/engine/cpu/cpu.h \
+	src/engine/cpu/delta.c \
+	src/engine/cpu/sample.c \
+	src/engine/cpu/experts.c \
+	src/engine/cpu/generic.h \
+	src/engine/cpu/input_sums.c \
+	src/engine/cpu/isa.c \
+	src/engine/cpu/isa.def \
+	src/engine/cpu/isa.h \
+	src/engine/cpu/kernels.c \
+	src/engine/cpu/kernels.h \
+	src/engine/cpu/kv.c \
+	src/engine/cpu/layout.c \
+	src/engine/cpu/layout.h \
+	src/engine/cpu/output.c \
+	src/engine/cpu/panel.h \
+	src/engine/cpu/probe.h \
+	src/engine/cpu/linear.c \
+	src/engine/cpu/plan_steps.c \
+	src/engine/cpu/slices.c \
+	src/engine/cpu/slices.h \
+	src/engine/cpu/prepare.c \
+	src/engine/cpu/ranks.c \
+	src/engine/cpu/ranks_best.c \
+	src/engine/cpu/ranks_shards.c \
+	src/engine/cpu/rates.c \
+	src/engine/cpu/recurrent.c \
+	src/engine/cpu/residual.c \
+	src/engine/cpu/roofline.c \
+	src/engine/cpu/rowwise.c \
+	src/engine/cpu/run.c \
+	src/engine/cpu/scalar/attn.c \
+	src/engine/cpu/scalar/dot_rows.c \
+	src/engine/cpu/scalar/dot_tiles.c \
+	src/engine/cpu/scalar/probe.c \
+	src/engine/cpu/scalar/quantize.c \
+	src/engine/cpu/scalar/fill.c \
+	src/engine/cpu/setter.h \
+	src/engine/cpu/tile256.h \
+	src/engine/cpu/tune.c \
+	src/engine/cpu/types.def
+
+# One folder per ISA bundle.
+include src/engine/cpu/avx2/local.mk
+include src/engine/cpu/avxvnni/local.mk
+include src/engine/cpu/avx512/local.mk
+include src/engine/cpu/amx/local.mk
+include src/engine/cpu/avx512bf16/local.mk
+include src/engine/cpu/neon/local.mk
+include src/engine/cpu/neon_i8mm/local.mk

@@ -1,0 +1,12 @@
+/* Roofline probe of NEON: int8 products. */
+#include <arm_neon.h>
+
+#include "engine/cpu/probe.h"
+#include "engine/cpu/setter.h"
+
+AK_PROBE_INT8(vdotq_s32, int32x4_t, int8x16_t, 16 * 2);
+
+AK_SETTER(probe_int8)
+{
+    k->probe_int8 = probe_int8;
+}

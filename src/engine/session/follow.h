@@ -1,0 +1,18 @@
+/* A rank that follows rank 0: loads the models that rank 0 loads, each rank its shard, and runs
+ * their passes. model.c sends what is loaded; api/comm.c follows. */
+#ifndef AK_SESSION_FOLLOW_H
+#define AK_SESSION_FOLLOW_H
+
+#include "engine/backends/ranks.h"
+#include "engine/session/model.h"
+
+/* The message that has all ranks load a model. */
+void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
+                        const struct akunu_load_params *params);
+
+/* Follows until rank 0 ends (AKUNU_OK), or this rank cannot go on. `open` opens models that are
+ * quantized at load; NULL: there are none. */
+ak_status ak_follow(struct ak_comm *comm, ak_model_open_fn *open, const struct ak_log *log,
+                    struct ak_error *error);
+
+#endif

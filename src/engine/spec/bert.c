@@ -1,0 +1,35 @@
+/* BERT: learned positions, token types, a norm after each sum, biases everywhere. GGUF gives
+ * XLM-RoBERTa the same name and drops the unused rows of its position table. */
+#include "engine/spec/model.h"
+
+static const char *const names[] = { "bert", NULL };
+
+static const struct ak_family_keys keys[] = {
+    { .types = "bert",
+      .reads = "vocab_size=30522 hidden_size=768 pad_token_id=0 num_hidden_layers=12 "
+               "num_attention_heads=12 intermediate_size=3072 hidden_act=gelu "
+               "max_position_embeddings=512 type_vocab_size=2 layer_norm_eps=1e-12 ",
+      .fixed = "position_embedding_type=absolute ",
+      .unused = "tie_word_embeddings pooler_* directionality output_past "
+                "gradient_checkpointing embedding_size position_ids " },
+    { .reads = AK_KEYS_GGUF_SIZES
+      "attention.layer_norm_epsilon hidden_act tokenizer.ggml.token_type_count " AK_KEYS_GGUF_ROPE,
+      .fixed = "attention.causal=false " },
+};
+
+static const struct ak_family_rule weights[] = {
+#include "engine/spec/bert_block.def"
+};
+
+const struct ak_family ak_family_bert = {
+    .names = names,
+    .description = "BERT, for embeddings",
+    .activation_key = "hidden_act",
+    .describe = ak_spec_describe_bert,
+    .weights = weights,
+    .n_weights = sizeof weights / sizeof *weights,
+    .head = AK_FAMILY_HEAD_POOLER,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+    .emit = ak_build_encoder,
+};

@@ -1,1 +1,0 @@
-libak_la_SOURCES += src/json/wide.c src/json/wide.h

@@ -1,0 +1,247 @@
+/* akunu-server with several models, and with a bound of its memory. */
+#include "tests/apps/server/client.h"
+
+#define TEXT "/v1/completions"
+
+static struct child server;
+static char presets[] = "/tmp/akunu-presets-XXXXXX";
+
+/* A server with -m and the presets one, two and broken. */
+static void start(const char *const *more)
+{
+    const char *flags[16] = { "--metrics", "--config", presets };
+    char text[8192];
+    int fd = mkstemp(presets),
+        n = snprintf(text, sizeof text,
+                     "models:\n  one:\n    model: %s\n    temp: 0\n  two:\n    model: %s\n"
+                     "  broken:\n    model: /nowhere/secret.gguf\n",
+                     test_model(), test_model());
+    ck_assert_int_eq(write(fd, text, (size_t)n), n);
+    close(fd);
+    n = 3;
+    for (int i = 0; more && more[i]; i++)
+        flags[n++] = more[i];
+    flags[n] = "--";
+    server = start_server(flags);
+}
+
+static void stop(void)
+{
+    ck_assert_int_eq(stop_server(&server, SIGTERM), 0);
+    unlink(presets);
+    strcpy(presets + strlen(presets) - 6, "XXXXXX");
+}
+
+static json_t *ask_one(const char *model, int code)
+{
+    char body[256];
+    snprintf(body, sizeof body,
+             "{\"model\": \"%s\", \"prompt\": \"Once\", \"max_tokens\": 3, \"seed\": 1}", model);
+    struct answer a = ask(&server, TEXT, body);
+    return json_of(&a, code);
+}
+
+static uint64_t metric(const char *name)
+{
+    char line[64];
+    struct answer a = ask(&server, "/metrics", "");
+    snprintf(line, sizeof line, "\nakunu_%s ", name);
+    const char *found = strstr(a.body, line);
+    ck_assert_ptr_nonnull(found);
+    uint64_t value = strtoull(found + strlen(line), NULL, 10);
+    free(a.text);
+    return value;
+}
+
+/* Whether the model is loaded, as /v1/models says. */
+static bool is_loaded(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/v1/models/%s", name);
+    struct answer a = ask(&server, path, "");
+    json_t *value = json_of(&a, 200);
+    bool loaded = strcmp(text_at(value, "status.value"), "loaded") == 0;
+    json_decref(value);
+    return loaded;
+}
+
+/* ---- Several models ----------------------------------------------------- */
+START_TEST(a_request_chooses)
+{
+    static const char *const names[] = { "one", "two", "one:latest", "model.gguf" };
+    start(NULL);
+    ck_assert(is_loaded("model.gguf") && !is_loaded("one"));
+    for (int i = 0; i < 4; i++) {
+        json_t *value = ask_one(names[i], 200);
+        ck_assert_str_eq(text_at(value, "model"), i == 2 ? "one" : names[i]);
+        json_decref(value);
+    }
+    ck_assert(is_loaded("one") && is_loaded("two"));
+
+    struct answer a = ask(&server, TEXT, "{\"prompt\": \"Once\", \"max_tokens\": 1}");
+    json_t *value = json_of(&a, 200); /* that of -m */
+    ck_assert_str_eq(text_at(value, "model"), "model.gguf");
+    json_decref(value);
+    value = ask_one("three", 404);
+    ck_assert_str_eq(text_at(value, "error.code"), "model_not_found");
+    ck_assert(strstr(text_at(value, "error.message"), "one, two, broken") != NULL);
+    json_decref(value);
+    a = ask(&server, TEXT, "{\"prompt\": \"Once\", \"model\": 3}");
+    value = json_of(&a, 400);
+    ck_assert_str_eq(text_at(value, "error.param"), "model");
+    json_decref(value);
+    value = ask_one("broken", 503); /* and no path of this machine */
+    ck_assert(strstr(text_at(value, "error.message"), "secret") == NULL);
+    json_decref(value);
+    a = ask(&server, "/props?model=two", "");
+    value = json_of(&a, 200);
+    ck_assert_str_eq(text_at(value, "model_alias"), "two");
+    json_decref(value);
+    a = ask(&server, "/api/ps", "");
+    value = json_of(&a, 200);
+    ck_assert_uint_eq(json_array_size(at(value, "models")), 3);
+    json_decref(value);
+    stop();
+}
+END_TEST
+
+/* Requests that come while their model is loaded wait for it; those whose client leaves do not. */
+START_TEST(requests_wait)
+{
+    enum { N = 12 };
+    static const char body[] = "{\"model\": \"%s\", \"prompt\": \"Once\", \"max_tokens\": 3}";
+    int fds[N];
+    start(NULL);
+    for (int i = 0; i < N; i++) {
+        char text[256], request[512];
+        int n = snprintf(text, sizeof text, body, i % 2 ? "one" : "two");
+        n = snprintf(request, sizeof request,
+                     "POST " TEXT " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                     "Content-Length: %d\r\n\r\n%s",
+                     n, text);
+        fds[i] = open_connection(&server);
+        send_text(fds[i], request, (size_t)n);
+        if (i % 4 == 3)
+            close(fds[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        if (i % 4 == 3)
+            continue;
+        struct answer a = read_answer(fds[i]);
+        json_t *value = json_of(&a, 200);
+        ck_assert_str_eq(text_at(value, "model"), i % 2 ? "one" : "two");
+        json_decref(value);
+    }
+    stop();
+}
+END_TEST
+
+/* ---- Memory ------------------------------------------------------------- */
+/* With room for one and a half models the one that was not used for longest goes. */
+START_TEST(memory_holds_one)
+{
+    char memory[32];
+    const char *const flags[] = { "-b", "128", "--memory", memory, NULL };
+    static const char *const unlimited[] = { "-b", "128", NULL };
+    start(unlimited);
+    uint64_t bytes = metric("memory_bytes"), limit = bytes + bytes / 2;
+    stop();
+    snprintf(memory, sizeof memory, "%.6f", (double)limit / 1e9 * 8 / 7 + 0.034);
+    start(flags);
+    for (int i = 0; i < 6; i++) {
+        json_decref(ask_one(i % 2 ? "one" : "two", 200));
+        ck_assert_uint_le(metric("memory_bytes"), limit);
+        ck_assert(is_loaded(i % 2 ? "one" : "two") && !is_loaded(i % 2 ? "two" : "one"));
+    }
+    ck_assert_uint_eq(metric("generated_tokens_total"), 18); /* of dropped models, too */
+    stop();
+}
+END_TEST
+
+/* A long answer of a model that has to go is ended first. */
+START_TEST(memory_waits_for_answers)
+{
+    static const char body[] = "{\"model\": \"one\", \"prompt\": \"Once\", \"max_tokens\": 600, "
+                               "\"ignore_eos\": true}";
+    char memory[32], request[512];
+    const char *const flags[] = { "-b", "128", "--memory", memory, NULL };
+    static const char *const unlimited[] = { "-b", "128", NULL };
+    start(unlimited);
+    uint64_t bytes = metric("memory_bytes");
+    stop();
+    snprintf(memory, sizeof memory, "%.6f", (double)(bytes + bytes / 2) / 1e9 * 8 / 7 + 0.034);
+    start(flags);
+    int n = snprintf(request, sizeof request,
+                     "POST " TEXT " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                     "Content-Length: %zu\r\n\r\n%s",
+                     strlen(body), body);
+    int fd = open_connection(&server);
+    send_text(fd, request, (size_t)n);
+    while (metric("requests_running") == 0)
+        nap(0.002);
+    json_decref(ask_one("two", 200));
+    struct answer a = read_answer(fd);
+    json_t *value = json_of(&a, 200);
+    ck_assert_int_eq(json_integer_value(at(value, "usage.completion_tokens")), 600);
+    json_decref(value);
+    stop();
+}
+END_TEST
+
+/* Bodies that do not fit are refused, and the others are answered as before. */
+START_TEST(memory_of_requests)
+{
+    enum { N = 200000 };
+    const char *const flags[] = { "--memory", "0.1", NULL };
+    start(flags);
+    char *body = malloc(3 * N + 64);
+    strcpy(body, "{\"prompt\": [1");
+    size_t n = strlen(body);
+    for (int i = 1; i < N; i++, n += 2)
+        memcpy(body + n, ",1", 2);
+    strcpy(body + n, "]}");
+    struct answer a = ask(&server, TEXT, body);
+    json_decref(json_of(&a, 413));
+    free(body);
+    body = calloc(1, 3 << 20);
+    memset(body, ' ', (3 << 20) - 1);
+    a = ask(&server, TEXT, body);
+    json_decref(json_of(&a, 413));
+    free(body);
+    json_decref(ask_one("model.gguf", 200));
+    stop();
+}
+END_TEST
+
+/* Too little for the model itself: exit code 4. */
+START_TEST(memory_is_too_small)
+{
+    static char program[4096];
+    const char *arguments[] = { program,    "-m",   test_model(), "--port", "0",
+                                "--memory", "0.02", "-c",         "2048",   NULL };
+    int status, null = open("/dev/null", O_WRONLY);
+    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(null, 2);
+        execv(program, (char *const *)(uintptr_t)arguments);
+        _exit(99);
+    }
+    close(null);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 4);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = { a_request_chooses,
+                                   requests_wait,
+                                   memory_holds_one,
+                                   memory_waits_for_answers,
+                                   memory_of_requests,
+                                   memory_is_too_small,
+                                   NULL };
+    return run_server_tests("models", NULL, NULL, tests);
+}
