@@ -4,6 +4,7 @@ import gc
 import pickle
 import threading
 import unittest
+from unittest import mock
 from typing import List, Tuple
 
 from support import DATA, MODEL, run_python
@@ -33,9 +34,18 @@ class Loading(unittest.TestCase):
         )
         model.close()
         self.assertEqual(stages[-1], ("ready", 1.0, threading.get_ident()))
-        for level, line in lines:
-            self.assertIn(level, ("debug", "info", "warn"))
-            self.assertTrue(line)
+        self.assertEqual(lines, [])
+
+    def test_log_lines_come_in_the_callers_thread(self) -> None:
+        lines: List[Tuple[str, str, int]] = []
+        with akunu.Model(MODEL, cache=False) as model, model.session(
+            context=64,
+            log=lambda level, line: lines.append((level, line, threading.get_ident())),
+        ):
+            self.assertEqual(len(lines), 1)
+            level, line, thread = lines[0]
+            self.assertEqual((level, thread), ("info", threading.get_ident()))
+            self.assertRegex(line, r"^context: 64 tokens, ")
 
     def test_progress_that_is_false_cancels(self) -> None:
         with self.assertRaises(akunu.CancelledError) as caught:
@@ -113,6 +123,32 @@ class Text(unittest.TestCase):
             self.assertEqual(self.model.detokenize(ids), text)
         self.assertEqual(self.model.tokenize(b"abc"), self.model.tokenize("abc"))
 
+    def test_control_tokens_are_read_and_written_on_request(self) -> None:
+        self.assertEqual(self.model.tokenize("<|im_end|>a"), [415, 64])
+        plain = self.model.tokenize("<|im_end|>a", parse_special=False)
+        self.assertGreater(len(plain), 2)
+        self.assertNotIn(415, plain)
+        self.assertEqual(self.model.detokenize(plain), "<|im_end|>a")
+        self.assertEqual(self.model.detokenize([415, 64]), "<|im_end|>a")
+        self.assertEqual(self.model.detokenize([415, 64], skip_special=True), "a")
+        self.assertTrue(self.model.is_end(415))
+        self.assertTrue(self.model.is_control(415))
+        self.assertFalse(self.model.is_control(64))
+
+    def test_a_chat_has_one_beginning_token(self) -> None:
+        self.assertIsNone(self.model.bos)
+        self.assertEqual(self.model.tokenize_chat("ab"), [64, 65])
+        keys = {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.bos_token_id": 1}
+        with akunu.Model(MODEL, cache=False, override_kv=keys) as model:
+            self.assertEqual(model.bos, 1)
+            self.assertEqual(model.tokenize("ab"), [1, 64, 65])
+            self.assertEqual(model.tokenize("ab", add_special=False), [64, 65])
+            self.assertEqual(model.tokenize_chat("ab"), [1, 64, 65])
+            self.assertEqual(model.tokenize_chat('"ab'), [1, 64, 65])
+        keys = {"tokenizer.ggml.bos_token_id": 0}
+        with akunu.Model(MODEL, cache=False, override_kv=keys) as model:
+            self.assertEqual(model.bos, 0)
+
     def test_bad_tokens(self) -> None:
         with self.assertRaises(akunu.ArgumentError):
             self.model.detokenize([10**6])
@@ -128,8 +164,20 @@ class Text(unittest.TestCase):
         self.assertEqual(prompt, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
         prompt = self.model.render([{"role": "user", "content": "Hi"}], add_generation_prompt=False)
         self.assertTrue(prompt.endswith("<|im_end|>\n"))
+        source = self.model.template_text()
+        assert source is not None
+        self.assertTrue(source.startswith("{% for m in messages %}<|im_start|>"), source)
+        self.assertIsNone(self.model.template_text(name="nothing-like-it"))
         with self.assertRaises(akunu.AkunuError):
             self.model.render([{"role": "user"}, 7])  # type: ignore[list-item]
+
+    def test_a_rendered_text_is_freed(self) -> None:
+        from akunu import _model
+
+        free = mock.Mock(wraps=_model.lib.akunu_text_free)
+        with mock.patch.object(_model.lib, "akunu_text_free", free):
+            self.model.render([{"role": "user", "content": "Hi"}])
+        self.assertEqual(free.call_count, 1)
 
     def test_grammars(self) -> None:
         grammar = akunu.Grammar('root ::= "a"+')

@@ -135,6 +135,15 @@ class Generating(WithModel):
         )
         made.read()
         self.assertEqual(made.token_ids, [75] * 4)
+        made = self.session.generate("abc", max_tokens=2, logit_bias={0: float("inf")})
+        self.assertEqual((list(made), made.token_ids), (["!", "!"], [0, 0]))
+
+    def test_a_control_token_is_no_piece(self) -> None:
+        bias = {414: float("inf")}
+        made = self.session.generate("abc", max_tokens=2, logit_bias=bias)
+        self.assertEqual((list(made), made.token_ids), ([], [414, 414]))
+        made = self.session.generate("abc", max_tokens=2, logit_bias=bias, special=True)
+        self.assertEqual(list(made), ["<|im_start|>", "<|im_start|>"])
 
     def test_wrong_parameters(self) -> None:
         for options, error in (

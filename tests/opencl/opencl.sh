@@ -42,7 +42,7 @@ export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}use_tls=0"
 AKUNU_TEST_DEVICE=1 ./tests/opencl/test_opencl_host || failed=1
 # A folder that cannot be: of a program that is kept, PoCL compiles each kernel, used or not.
 export AKUNU_CACHE_DIR=/dev/null/none
-for program in session/test_load session/test_encode transcribe/test_transcribe api/test_model api/test_adapter pack/test_adapter weights/test_hf_quant; do
+for program in api/test_adapter api/test_model engine/pack/test_adapter engine/session/test_encode engine/session/test_load files/weights/test_hf_quant speech/transcribe/test_transcribe; do
     AKUNU_BACKEND=opencl AKUNU_TEST_FEW=1 CK_RUN_CASE=any "./tests/$program" || failed=1
 done
 exit $failed
