@@ -7,7 +7,7 @@
     bench/scale.py tables
 
 predict prints tokens/s of decode and of a prompt, what a rank reads, and what bounds it. SHAPE is a name of --help.
-HOST.json is what measure writes; without it, hosts are cores of the machine of bench/NOTES.md: --cores of them, which
+HOST.json is what measure writes; without it, hosts are cores of the machine of bench/notes: --cores of them, which
 read at most --read GB/s together. --link and --latency describe the network; without --link, exchanges cost what was
 measured, and nothing more.
 
@@ -485,7 +485,7 @@ def measure(args):
 
 
 # ---- Predicting -------------------------------------------------------------
-# One core of the machine of bench/NOTES.md (Zen 4, AVX-512) with both busy: Qwen2.5-Coder-1.5B Q4_K_M. Exchanges: Open
+# One core of the machine of bench/notes (Zen 4, AVX-512) with both busy: Qwen2.5-Coder-1.5B Q4_K_M. Exchanges: Open
 # MPI over TCP between two network namespaces.
 CORE = {
     "read": 1.77e+10,
@@ -599,7 +599,7 @@ def numbers(text):
 
 
 def add_host_options(p):
-    p.add_argument("--host", help="what measure wrote about one rank (the machine of bench/NOTES.md)")
+    p.add_argument("--host", help="what measure wrote about one rank (the machine of bench/notes)")
     p.add_argument("--exchange", help="take the exchanges of this file of measure instead")
     p.add_argument("--cores", type=int, default=16, help="without --host: cores of each host (16)")
     p.add_argument("--read", type=float, default=100.0, help="without --host: GB/s that these read at most (100)")

@@ -65,8 +65,8 @@ struct ak_pool {
 
 enum { MAX_THREADS = 4096, FRESH_START = 32, TIMED_PAUSES = 256 };
 
-/* Spinning, in seconds. A sleep and a wake take 50 to 100 µs on virtual machines (bench/NOTES.md,
- * "A higher spin limit"). */
+/* Spinning, in seconds. A sleep and a wake take 50 to 100 µs on virtual machines
+ * (bench/notes/threads.md, "A higher spin limit"). */
 static const double spin_first = 80e-6, spin_min = 1e-6, spin_max = 320e-6;
 
 static inline void pause_cpu(void)

@@ -32,9 +32,9 @@ void ak_advisor_clear(struct ak_advisor *a)
 }
 
 /* ---- Time --------------------------------------------------------------- */
-/* Seconds of a command beside its weights and the barrier: norms, rotations, few keys and values.
- * 0 to 5 µs on Zen 4, from SmolLM2-135M to Qwen2.5-Coder-1.5B (bench/NOTES.md, "Expected speed").
- */
+/* Seconds of a command beside its weights and the barrier: norms, rotations, few keys and
+ * values. 0 to 5 µs on Zen 4, from SmolLM2-135M to Qwen2.5-Coder-1.5B (bench/notes/advise.md,
+ * "Expected speed"). */
 static const double command_seconds = 4e-6;
 
 static ak_status measure(struct ak_advisor *a, const struct ak_model *m, struct ak_error *error)

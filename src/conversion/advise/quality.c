@@ -9,8 +9,9 @@
  * importance is 0.59 of the figure without, as on SmolLM2-135M.
  *
  * Our own quantizers lose 0.86 to 1.01 of theirs. On SmolLM2-135M they lose 0.6 to 1.6 of these
- * figures with most types, up to 3.7 with Q4_0 (bench/NOTES.md, "Expected divergence"). No rule for
- * the size of a model follows from that, but the order of the types is nearly the same. */
+ * figures with most types, up to 3.7 with Q4_0 (bench/notes/quantizers.md, "Expected divergence").
+ * No rule for the size of a model follows from that, but the order of the types is nearly the
+ * same. */
 static const struct {
     const char *mix;
     double plain, importance;

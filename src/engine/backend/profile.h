@@ -36,7 +36,7 @@ static inline uint32_t ak_backend_profile_skinny_max(const struct ak_backend_pro
     return p->skinny_max[class] ? p->skinny_max[class] : AK_SKINNY_MAX;
 }
 
-/* The value of `prefetch` if none is set. It loses least over the machines of bench/NOTES.md. */
+/* The value of `prefetch` if none is set. It loses least over the machines of bench/notes. */
 static inline uint32_t ak_backend_prefetch_default(enum ak_quant_type type, size_t n)
 {
     (void)type, (void)n;

@@ -29,7 +29,7 @@ enum {
     AK_DEQUANTIZE_ROWS_GEMM = 16,
     /* tokens: above it, skinny GEMM over F8 would dequantize rows a second time */
     AK_SKINNY_F8_MAX = 3,
-    /* bytes of one BF16 panel: about half of a 1 MiB L2 cache (bench/NOTES.md) */
+    /* bytes of one BF16 panel: about half of a 1 MiB L2 cache (bench/notes) */
     AK_PANEL_BF16_BYTES_MAX = 576 * 1024,
     /* bytes of all cached f32 panels of a model; if they need more, none is cached */
     AK_PANEL_CACHE_BYTES_MAX = 96 << 20,

@@ -57,7 +57,7 @@ AK_KERNEL void ak_cpu_prefetch(const uint8_t *p, size_t bytes, size_t distance)
 
 /* Reads lines into the cache in address order: where nothing is prefetched, those of a tile's
  * scales, before its quants. Prefetches in place of these loads left 40 % of the memory bandwidth
- * on Zen 4 (bench/NOTES.md). */
+ * on Zen 4 (bench/notes). */
 AK_KERNEL void ak_cpu_load_lines(const uint8_t *p, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += AK_LINE_BYTES) {

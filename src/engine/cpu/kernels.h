@@ -115,7 +115,7 @@ struct ak_cpu_kernels {
     struct ak_cpu_tile_kernels tile[AK_QUANT_COUNT]; /* NULL for types without a tile layout */
 
     /* tokens: up to here dot_tiles, for AK_SKINNY_MAX tokens at a time, is faster than unpacking a
-     * panel, unless the chip profile has a lower limit than AK_SKINNY_MAX (bench/NOTES.md) */
+     * panel, unless the chip profile has a lower limit than AK_SKINNY_MAX (bench/notes) */
     size_t dot_tiles_tokens_max;
 
     /* As ak_dot_tiles_fn over one tile row of Q8_0 in slices. Prefetches the tile row `next`. */

@@ -1,7 +1,7 @@
 /* Residual blocks: a residual term for one block of a token. If one element is far larger than all
  * others, its block has by far the largest scale, and nearly all of the token's rounding error.
  * That error is quantized too, as a block of its own, and its product with the same columns of the
- * weight is added to the token's (bench/NOTES.md, "Residual block").
+ * weight is added to the token's (bench/notes/accuracy.md, "Residual block").
  *
  * Tokens with the same block are multiplied together, by the kernels of a whole product over k of
  * one block: no kernel knows of residual blocks. */

@@ -85,7 +85,7 @@ static uint64_t find_peak(const uint64_t *weights, uint32_t page, size_t end)
 }
 
 /* A page's score is its peak in the layer and head that values it most: a fact is looked up by few
- * heads, and the sum over all is that of the others (bench/NOTES.md). */
+ * heads, and the sum over all is that of the others (bench/notes). */
 static void score_pages(const struct ak_batch_importance *importance, size_t n_heads,
                         const uint32_t *pages, uint32_t end, uint64_t *scores)
 {

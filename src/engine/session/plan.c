@@ -26,7 +26,7 @@ static ak_status count_scratch(struct ak_model *m, struct ak_backend_table_optio
 
 uint32_t ak_session_choose_batch(const struct ak_model *m, uint32_t asked)
 {
-    enum { LAYERS_BATCH = 64 }; /* bench/NOTES.md, "One model over several processes" */
+    enum { LAYERS_BATCH = 64 }; /* bench/notes/ranks.md, "One model over several processes" */
     if (asked > 0)
         return asked;
     return ak_spec_has_layers(ak_model_own_spec(m)) ? LAYERS_BATCH :
