@@ -53,14 +53,18 @@ AKUNU_API const char *akunu_version(void);
 /* One line about the build: compiler, ISA bundles built, optional libraries. */
 AKUNU_API const char *akunu_build_info(void);
 
+/* In the order of their weight. */
 enum akunu_log_level {
     AKUNU_LOG_DEBUG = 0,
     AKUNU_LOG_INFO = 1,
-    AKUNU_LOG_WARN = 2,
     /* nothing is wrong, but a person should know: what is kept on disk for the first time, and what
      * the cache's limit removed */
-    AKUNU_LOG_NOTICE = 3
+    AKUNU_LOG_NOTICE = 2,
+    AKUNU_LOG_WARN = 3
 };
+
+/* `fraction` of the work done, 0 … 1. Return false to stop with AKUNU_ERROR_CANCELLED. */
+typedef bool akunu_fraction_fn(double fraction, void *user);
 
 /* A log line without newline. Called by the thread that called the library. */
 typedef void akunu_log_fn(enum akunu_log_level level, const char *line, void *user);

@@ -260,9 +260,6 @@ AKUNU_API enum akunu_status akunu_sequence_keep(struct akunu_session *session,
                                                 const struct akunu_prompt_cache *cache);
 
 /* ---- Converting --------------------------------------------------------- */
-/* `fraction` of the work done, 0 … 1. Return false to stop. */
-typedef bool akunu_convert_fn(double fraction, void *user);
-
 struct akunu_convert_params {
     size_t size;
     /* type of matrices: "F32", "F16", "BF16", "Q8_0"; NULL: as stored, or F32 if GGUF lacks the
@@ -272,7 +269,7 @@ struct akunu_convert_params {
     const char *pre;
     bool overwrite;                 /* replace an existing file at the destination */
     const char *const *override_kv; /* as in akunu_load_params */
-    akunu_convert_fn *progress;     /* called every few megabytes; NULL allowed */
+    akunu_fraction_fn *progress;    /* called every few megabytes; NULL allowed */
     akunu_log_fn *log;              /* NULL allowed */
     void *user;
     bool no_vocab;                  /* write the file even if the model has no vocabulary */
@@ -321,7 +318,7 @@ struct akunu_quantize_params {
     bool overwrite;  /* as in akunu_convert_params, like what follows */
     const char *const *override_kv;
     unsigned n_threads; /* 0: the physical cores */
-    akunu_convert_fn *progress;
+    akunu_fraction_fn *progress;
     akunu_quantize_report_fn *report; /* every tensor, before the work begins; NULL allowed */
     akunu_log_fn *log;
     void *user;
@@ -410,7 +407,7 @@ struct akunu_compress_params {
     bool requantize;    /* even if the source is quantized */
     bool overwrite;     /* replace the model in the folder, or what an interrupted call left */
     unsigned n_threads; /* 0: the physical cores */
-    akunu_convert_fn *progress;
+    akunu_fraction_fn *progress;
     akunu_log_fn *log;
     void *user;
 };

@@ -86,14 +86,11 @@ struct akunu_profile {
 };
 AKUNU_API void akunu_profile_default(struct akunu_profile *profile, size_t size);
 
-/* `fraction` of the work done, 0 … 1. Return false to stop. */
-typedef bool akunu_tune_fn(double fraction, void *user);
-
 /* Measures which kernels are best for how many tokens, and sets skinny_… and blas_… that differ
  * from the defaults; the rest of *out is 0. The fastest of n_runs runs counts: 5 are reliable and
  * take some seconds, 1 is a quick look. cpu as in akunu_roofline_measure; progress may be NULL. */
 AKUNU_API enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
-                                               akunu_tune_fn *progress, void *user,
+                                               akunu_fraction_fn *progress, void *user,
                                                struct akunu_profile *out, size_t size);
 
 /* Writes the file at `path` atomically; fields that are 0 are omitted. The file names this machine:

@@ -153,11 +153,10 @@ struct akunu_segment {
     const float *token_probabilities;
 };
 
-/* Return false to stop with AKUNU_ERROR_CANCELLED. fraction: of the clip, up to the window at hand;
- * reported while the clip is read for the first time, before each window, and before each token of
- * its text, so that a call stops soon. */
+/* Return false to stop with AKUNU_ERROR_CANCELLED. The fraction that on_progress gets is that of
+ * the clip, up to the window at hand; it is reported while the clip is read for the first time,
+ * before each window, and before each token of its text, so that a call stops soon. */
 typedef bool akunu_segment_fn(const struct akunu_segment *segment, void *user);
-typedef bool akunu_transcribe_progress_fn(double fraction, void *user);
 
 /* Transcribes a clip, window by window; each segment is reported once it is final. The session
  * needs max_sequences of at least the larger of beams and best_of, and must have no sequences of
@@ -165,12 +164,10 @@ typedef bool akunu_transcribe_progress_fn(double fraction, void *user);
  * clips are by akunu_session_transcribe_clips. params NULL: the defaults; on_progress NULL: none.
  * *language, which may be NULL: the code of the language. AKUNU_ERROR_ARGUMENT: a language that the
  * model does not know, or a parameter out of range. */
-AKUNU_API enum akunu_status akunu_session_transcribe(struct akunu_session *session,
-                                                     struct akunu_audio *audio,
-                                                     const struct akunu_transcription *params,
-                                                     akunu_segment_fn *on_segment,
-                                                     akunu_transcribe_progress_fn *on_progress,
-                                                     void *user, const char **language);
+AKUNU_API enum akunu_status
+akunu_session_transcribe(struct akunu_session *session, struct akunu_audio *audio,
+                         const struct akunu_transcription *params, akunu_segment_fn *on_segment,
+                         akunu_fraction_fn *on_progress, void *user, const char **language);
 
 /* One of several clips: the arguments of akunu_session_transcribe, and what is called at its end,
  * once, also if it was cancelled or failed: `message` says why, and `language` is NULL then. NULL:
@@ -181,7 +178,7 @@ struct akunu_clip {
     struct akunu_audio *audio;
     const struct akunu_transcription *params;
     akunu_segment_fn *on_segment;
-    akunu_transcribe_progress_fn *on_progress;
+    akunu_fraction_fn *on_progress;
     akunu_clip_end_fn *on_end;
     void *user;
 };

@@ -21,6 +21,8 @@ AKUNU_API struct akunu_tokenizer *akunu_tokenizer_load_with(const char *path,
                                                             const char *const *override_kv);
 AKUNU_API void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer);
 
+/* Flags of calls that read a text. Those of calls that write one have other values, and each call
+ * refuses what it does not know. */
 enum {
     AKUNU_ADD_SPECIAL = 1,  /* add the special tokens that the model asks for: BOS, EOS … */
     AKUNU_PARSE_SPECIAL = 2 /* control tokens written in the text become those tokens */
@@ -33,9 +35,10 @@ AKUNU_API int64_t akunu_tokenizer_encode(const struct akunu_tokenizer *tokenizer
                                          size_t n_bytes, unsigned flags, akunu_token *ids,
                                          size_t capacity);
 
+/* Flags of calls that write a text. */
 enum {
-    AKUNU_SKIP_SPECIAL = 1, /* omit control tokens */
-    AKUNU_CONTINUE = 2 /* the tokens continue a text: a leading space belongs to it. Otherwise the
+    AKUNU_SKIP_SPECIAL = 4, /* omit control tokens */
+    AKUNU_CONTINUE = 8 /* the tokens continue a text: a leading space belongs to it. Otherwise the
                           space that Llama's tokenizer puts before a text is removed. */
 };
 

@@ -39,8 +39,8 @@ AKUNU_ERROR_NUMERIC = 9
 AKUNU_ERROR_BUSY = 10
 AKUNU_LOG_DEBUG = 0
 AKUNU_LOG_INFO = 1
-AKUNU_LOG_WARN = 2
-AKUNU_LOG_NOTICE = 3
+AKUNU_LOG_NOTICE = 2
+AKUNU_LOG_WARN = 3
 AKUNU_STAGE_BACKEND = 1
 AKUNU_STAGE_KERNELS = 2
 AKUNU_STAGE_FORMAT = 3
@@ -100,8 +100,8 @@ AKUNU_STOP_CALLBACK = 4
 AKUNU_STOP_TEXT = 5
 AKUNU_ADD_SPECIAL = 1
 AKUNU_PARSE_SPECIAL = 2
-AKUNU_SKIP_SPECIAL = 1
-AKUNU_CONTINUE = 2
+AKUNU_SKIP_SPECIAL = 4
+AKUNU_CONTINUE = 8
 AKUNU_TOKEN_BOS = 1
 AKUNU_TOKEN_EOS = 2
 AKUNU_TOKEN_EOT = 3
@@ -868,6 +868,9 @@ class akunu_time(Structure):
     ops: float
 
 
+akunu_fraction_fn = CFUNCTYPE(
+    c_bool, c_double, c_void_p
+)
 akunu_log_fn = CFUNCTYPE(
     None, c_int, c_void_p, c_void_p
 )
@@ -892,9 +895,6 @@ akunu_completion_fn = CFUNCTYPE(
 akunu_reply_fn = CFUNCTYPE(
     None, POINTER(akunu_reply_event), c_void_p
 )
-akunu_convert_fn = CFUNCTYPE(
-    c_bool, c_double, c_void_p
-)
 akunu_quantize_report_fn = CFUNCTYPE(
     None, POINTER(akunu_quantized_tensor), c_void_p
 )
@@ -910,9 +910,6 @@ akunu_vad_range_fn = CFUNCTYPE(
 akunu_segment_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_segment), c_void_p
 )
-akunu_transcribe_progress_fn = CFUNCTYPE(
-    c_bool, c_double, c_void_p
-)
 akunu_clip_end_fn = CFUNCTYPE(
     None, c_int, c_void_p, c_void_p, c_void_p
 )
@@ -921,9 +918,6 @@ akunu_next_clip_fn = CFUNCTYPE(
 )
 akunu_words_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_word), c_size_t, c_bool, c_void_p
-)
-akunu_tune_fn = CFUNCTYPE(
-    c_bool, c_double, c_void_p
 )
 
 akunu_rope._fields_ = [
@@ -1326,7 +1320,7 @@ akunu_convert_params._fields_ = [
     ("pre", c_char_p),
     ("overwrite", c_bool),
     ("override_kv", POINTER(c_char_p)),
-    ("progress", akunu_convert_fn),
+    ("progress", akunu_fraction_fn),
     ("log", akunu_log_fn),
     ("user", c_void_p),
     ("no_vocab", c_bool),
@@ -1355,7 +1349,7 @@ akunu_quantize_params._fields_ = [
     ("overwrite", c_bool),
     ("override_kv", POINTER(c_char_p)),
     ("n_threads", c_uint),
-    ("progress", akunu_convert_fn),
+    ("progress", akunu_fraction_fn),
     ("report", akunu_quantize_report_fn),
     ("log", akunu_log_fn),
     ("user", c_void_p),
@@ -1406,7 +1400,7 @@ akunu_compress_params._fields_ = [
     ("requantize", c_bool),
     ("overwrite", c_bool),
     ("n_threads", c_uint),
-    ("progress", akunu_convert_fn),
+    ("progress", akunu_fraction_fn),
     ("log", akunu_log_fn),
     ("user", c_void_p),
 ]
@@ -1579,7 +1573,7 @@ akunu_clip._fields_ = [
     ("audio", c_void_p),
     ("params", POINTER(akunu_transcription)),
     ("on_segment", akunu_segment_fn),
-    ("on_progress", akunu_transcribe_progress_fn),
+    ("on_progress", akunu_fraction_fn),
     ("on_end", akunu_clip_end_fn),
     ("user", c_void_p),
 ]
@@ -1976,7 +1970,7 @@ FUNCTIONS: Dict[str, Any] = {
         c_void_p,
         POINTER(akunu_transcription),
         akunu_segment_fn,
-        akunu_transcribe_progress_fn,
+        akunu_fraction_fn,
         c_void_p,
         POINTER(c_char_p),
     ]),
@@ -2034,7 +2028,7 @@ FUNCTIONS: Dict[str, Any] = {
         c_char_p,
         c_uint,
         c_uint,
-        akunu_tune_fn,
+        akunu_fraction_fn,
         c_void_p,
         POINTER(akunu_profile),
         c_size_t,

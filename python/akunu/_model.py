@@ -33,7 +33,7 @@ Override = Union[bool, int, float, str]
 
 PREFILL = ("auto", "own", "blas")
 POOLING = ("model", "mean", "cls", "last")
-LOG_LEVELS = ("debug", "info", "warn")
+LOG_LEVELS = ("debug", "info", "notice", "warn")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class LogSink:
         if call is not None:
             try:
                 text = ctypes.string_at(line).decode("utf-8", "replace")
-                call.tell((LOG_LEVELS[min(level, 2)], text, self))
+                call.tell((LOG_LEVELS[level], text, self))
             except BaseException as error:
                 call.fail(error)
 
@@ -108,7 +108,8 @@ class Model(Closing):
     path: a GGUF file or a Hugging Face folder. The parameters are those of struct
     akunu_load_params (akunu/core.h); None and 0 leave the choice to the library. progress gets the
     name of a stage and its fraction, 0 to 1; False from it cancels the load (CancelledError). log
-    gets "debug", "info" or "warn" and a line. Both run in the calling thread and may raise.
+    gets "debug", "info", "notice" or "warn" and a line. Both run in the calling thread and may
+    raise.
 
     Close it, or use it in a `with` statement, after its sessions. A child process of fork() cannot
     use its parent's models.

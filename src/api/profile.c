@@ -11,7 +11,7 @@ void akunu_profile_default(struct akunu_profile *profile, size_t size)
 }
 
 struct progress {
-    akunu_tune_fn *call;
+    akunu_fraction_fn *call;
     void *user;
 };
 
@@ -21,7 +21,7 @@ static bool on_progress(double fraction, void *user)
     return !progress->call || progress->call(fraction, progress->user);
 }
 
-static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_tune_fn *call,
+static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_fraction_fn *call,
                       void *user, struct akunu_profile *out, size_t size, struct ak_error *error)
 {
     struct ak_backend_profile tuned = { 0 };
@@ -44,8 +44,8 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
 }
 
 enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
-                                     akunu_tune_fn *progress, void *user, struct akunu_profile *out,
-                                     size_t size)
+                                     akunu_fraction_fn *progress, void *user,
+                                     struct akunu_profile *out, size_t size)
 {
     struct ak_error error = { 0 };
     tune(cpu, n_threads, n_runs, progress, user, out, size, &error);

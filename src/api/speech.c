@@ -268,7 +268,7 @@ static bool check_handles(const struct ak_session *s, const struct akunu_audio *
 enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct akunu_audio *audio,
                                            const struct akunu_transcription *given,
                                            akunu_segment_fn *on_segment,
-                                           akunu_transcribe_progress_fn *on_progress, void *user,
+                                           akunu_fraction_fn *on_progress, void *user,
                                            const char **language)
 {
     struct ak_error error = { 0 };

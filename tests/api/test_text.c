@@ -65,8 +65,8 @@ START_TEST(tokenizers_refuse)
     forget();
     ck_assert_int_eq(akunu_tokenizer_encode(t, "a", 1, 0, NULL, 1), -1);
     failed_with(AKUNU_ERROR_ARGUMENT, "pointer is NULL");
-    ck_assert_int_eq(akunu_tokenizer_encode(t, "a", 1, 4, &id, 1), -1);
-    failed_with(AKUNU_ERROR_ARGUMENT, "unknown flags: 0x4");
+    ck_assert_int_eq(akunu_tokenizer_encode(t, "a", 1, AKUNU_CONTINUE, &id, 1), -1);
+    failed_with(AKUNU_ERROR_ARGUMENT, "unknown flags: 0x8");
     ck_assert_int_eq(akunu_tokenizer_decode(NULL, &id, 1, 0, text, 8), -1);
     failed_with(AKUNU_ERROR_ARGUMENT, "the tokenizer is NULL");
     ck_assert_int_eq(akunu_tokenizer_decode(t, NULL, 1, 0, text, 8), -1);
@@ -74,8 +74,9 @@ START_TEST(tokenizers_refuse)
     forget();
     ck_assert_int_eq(akunu_tokenizer_decode(t, &id, 1, 0, NULL, 8), -1);
     failed_with(AKUNU_ERROR_ARGUMENT, "pointer is NULL");
-    ck_assert_int_eq(akunu_tokenizer_decode(t, &id, 1, 12, text, 8), -1);
-    failed_with(AKUNU_ERROR_ARGUMENT, "unknown flags: 0xc");
+    ck_assert_int_eq(
+        akunu_tokenizer_decode(t, &id, 1, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, text, 8), -1);
+    failed_with(AKUNU_ERROR_ARGUMENT, "unknown flags: 0x3");
     id = 416;
     ck_assert_int_eq(akunu_tokenizer_decode(t, &id, 1, 0, text, 8), -1);
     failed_with(AKUNU_ERROR_ARGUMENT, "416");
@@ -191,7 +192,7 @@ START_TEST(streams)
     failed_with(AKUNU_ERROR_ARGUMENT, "the stream, or where");
     ck_assert_ptr_null(akunu_stream_new(NULL, 0));
     failed_with(AKUNU_ERROR_ARGUMENT, "the tokenizer is NULL");
-    ck_assert_ptr_null(akunu_stream_new(t, 4));
+    ck_assert_ptr_null(akunu_stream_new(t, AKUNU_ADD_SPECIAL));
     failed_with(AKUNU_ERROR_ARGUMENT, "unknown flags");
     akunu_stream_free(NULL);
     akunu_stream_free(s);

@@ -73,7 +73,7 @@ void cli_work_log(enum akunu_log_level level, const char *line, void *user)
 {
     struct cli_work *work = user;
     cli_progress_clear(&work->progress);
-    if (level >= AKUNU_LOG_WARN)
+    if (level >= AKUNU_LOG_NOTICE)
         cli_warn("%s", line);
     else if (work->verbose)
         cli_aside("%s", line);

@@ -12,7 +12,7 @@
 /* What a clip reports to, in the thread of the call. */
 struct ak_transcribe_sink {
     akunu_segment_fn *on_segment;
-    akunu_transcribe_progress_fn *on_progress; /* NULL: none */
+    akunu_fraction_fn *on_progress; /* NULL: none */
     void *user;
     /* Once the clip has ended: why it failed, and the index of its language. NULL: none. */
     void (*on_end)(const struct ak_error *error, int32_t language, void *user);

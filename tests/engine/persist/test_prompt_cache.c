@@ -42,7 +42,7 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
     struct fixture *f = user;
     f->n_notices += level == AKUNU_LOG_NOTICE;
-    if (level < AKUNU_LOG_WARN)
+    if (level < AKUNU_LOG_NOTICE)
         return;
     f->n_warnings += level == AKUNU_LOG_WARN;
     snprintf(f->log, sizeof f->log, "%s", line);

@@ -61,7 +61,7 @@ static bool on_cancel(void *user)
 static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
     (void)user;
-    if (level >= AKUNU_LOG_WARN)
+    if (level >= AKUNU_LOG_NOTICE)
         cli_warn("--tools: %s", line);
 }
 

@@ -10,7 +10,7 @@
 static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
     (void)user;
-    if (level >= AKUNU_LOG_WARN)
+    if (level >= AKUNU_LOG_NOTICE)
         cli_warn("%s", line);
 }
 
