@@ -10,6 +10,7 @@
 #   column     a line over 100 columns
 #   isa        instruction sets that one list has and another has not
 #   vendor     code of src/engine/cpu that asks who made the CPU: a machine is measured, not named
+#   drawing    docs/architecture.svg is not what docs/architecture.py draws of src/layers.txt
 #
 # A finding is a line "CHECK NAME: where and what". tests/house.exceptions lists, as
 # "CHECK NAME", those that are known. An exception that is found no more is a failure too.
@@ -254,7 +255,13 @@ check_vendor() {
         awk -F: '{ printf "vendor %s: line %d\n", $1, $2 }'
 }
 
-for check in tag include symbol cycle path comment column isa vendor; do
+check_drawing() {
+    [ -e docs/architecture.py ] && command -v python3 >/dev/null || return 0
+    python3 docs/architecture.py . | cmp -s - docs/architecture.svg ||
+        echo "drawing docs/architecture.svg: docs/architecture.py draws another"
+}
+
+for check in tag include symbol cycle path comment column isa vendor drawing; do
     "check_$check"
 done | sort -u >"$work/found"
 

@@ -120,6 +120,12 @@ mend
 sed -i "1s,.*,/* $(printf '%098d' 0) */," src/base/error.c
 finds column src/base/error.c
 mend
+if command -v python3 >/dev/null; then
+    cp "$root/docs/architecture.py" docs
+    : >docs/architecture.svg
+    finds drawing docs/architecture.svg
+fi
+mend
 mkdir src/engine/cpu/sse
 echo 'libak_sse_la_SOURCES = src/engine/cpu/sse/dot.c' >src/engine/cpu/sse/local.mk
 finds isa sse
