@@ -270,7 +270,6 @@ struct http_server *http_new(const struct http_params *params, const struct http
         http_free(s);
         return NULL;
     }
-    s->is_listening = true;
     if (params->tls_key && !http_set_certificate(params->tls_key, params->tls_certificate, why)) {
         http_free(s);
         return NULL;
@@ -329,15 +328,6 @@ void http_wake(struct http_server *s)
 {
     uint64_t one = 1;
     (void)!write(s->wake, &one, sizeof one);
-}
-
-void http_close_listener(struct http_server *s)
-{
-    if (s->is_listening)
-        MHD_quiesce_daemon(s->daemon);
-    if (s->is_listening)
-        close(s->listener);
-    s->is_listening = false;
 }
 
 size_t http_count_buffered(const struct http_server *server)

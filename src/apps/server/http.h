@@ -61,8 +61,6 @@ bool http_run(struct http_server *server, const char **why);
 void http_stop(struct http_server *server);
 /* Has the thread call handlers->wake soon. For any thread and for signal handlers. */
 void http_wake(struct http_server *server);
-/* Takes no new connections. */
-void http_close_listener(struct http_server *server);
 /* Bytes of bodies and of answers that were not read. */
 size_t http_count_buffered(const struct http_server *server);
 unsigned http_count_connections(const struct http_server *server);

@@ -59,7 +59,7 @@ struct http_server {
     size_t n_buffered; /* bytes of bodies and unread answers */
     struct http_exchange *to_resume;
     int listener, epoll, wake, signals;
-    bool stops, is_listening;
+    bool stops;
     sigset_t old_signals;
     char address[256], unix_path[108];
 };

@@ -124,20 +124,16 @@ ak_status ak_grammar_matcher_reset(struct ak_grammar_matcher *m, struct ak_error
     if (state == AK_PDA_STATE_UNKNOWN)
         return ak_grammar_matcher_fail(m, error);
     m->state = state;
-    m->n_history = 0;
     return AKUNU_OK;
 }
 
 void ak_grammar_matcher_collect_garbage(struct ak_grammar_matcher *m, uint32_t n)
 {
-    uint32_t *roots[1 + AK_GRAMMAR_ROLLBACK_MAX + AK_GRAMMAR_TOKEN_BYTES_MAX + 1];
+    uint32_t *roots[1 + AK_GRAMMAR_TOKEN_BYTES_MAX + 1];
     size_t n_roots = 0;
     if (!ak_pda_is_full(&m->pda))
         return;
     roots[n_roots++] = &m->state;
-    for (uint32_t i = 0; i < m->n_history; i++)
-        roots[n_roots++] = &m->history[(m->history_newest + AK_GRAMMAR_ROLLBACK_MAX - i) %
-                                       AK_GRAMMAR_ROLLBACK_MAX];
     for (uint32_t i = 0; i < n; i++)
         roots[n_roots++] = &m->path[i];
     ak_pda_collect_garbage(&m->pda, roots, n_roots);
@@ -159,7 +155,6 @@ ak_status ak_grammar_matcher_accept_bytes(struct ak_grammar_matcher *m, const ch
         ak_grammar_matcher_collect_garbage(m, 1);
     }
     m->state = m->path[0];
-    m->n_history = 0;
     return AKUNU_OK;
 }
 
@@ -263,18 +258,6 @@ ak_status ak_grammar_matcher_accept_token(struct ak_grammar_matcher *m, int32_t 
     *allowed = to != AK_PDA_STATE_DEAD || ends_text(m, token);
     if (!*allowed)
         return AKUNU_OK;
-    m->history_newest = (m->history_newest + 1) % AK_GRAMMAR_ROLLBACK_MAX;
-    m->history[m->history_newest] = m->state;
-    m->n_history += m->n_history < AK_GRAMMAR_ROLLBACK_MAX;
     m->state = to;
     return AKUNU_OK;
-}
-
-void ak_grammar_matcher_rollback(struct ak_grammar_matcher *m, unsigned n)
-{
-    for (; n > 0 && m->n_history > 0; n--, m->n_history--) {
-        m->state = m->history[m->history_newest];
-        m->history_newest =
-            (m->history_newest + AK_GRAMMAR_ROLLBACK_MAX - 1) % AK_GRAMMAR_ROLLBACK_MAX;
-    }
 }

@@ -63,11 +63,6 @@ ak_status ak_grammar_matcher_allows(struct ak_grammar_matcher *m, int32_t token,
 ak_status ak_grammar_matcher_accept_token(struct ak_grammar_matcher *m, int32_t token,
                                           bool *allowed, struct ak_error *error);
 
-/* Undoes the last n tokens: at most AK_GRAMMAR_ROLLBACK_MAX, and at most those accepted since the
- * last reset or accept_bytes. */
-enum { AK_GRAMMAR_ROLLBACK_MAX = 64 };
-void ak_grammar_matcher_rollback(struct ak_grammar_matcher *m, unsigned n);
-
 /* Token mask: bit i % 32 of word i / 32 is set if token i, of n_vocab, is allowed. Valid until the
  * next call with this matcher. */
 ak_status ak_grammar_matcher_get_mask(struct ak_grammar_matcher *m, const uint32_t **mask,
@@ -78,8 +73,8 @@ ak_status ak_grammar_matcher_get_mask(struct ak_grammar_matcher *m, const uint32
 ak_status ak_grammar_matcher_mask_pays(struct ak_grammar_matcher *m, bool *pays,
                                        struct ak_error *error);
 
-/* Forced tokens: the only continuation, split as the tokenizer splits it; at most `capacity` ≤
- * AK_GRAMMAR_ROLLBACK_MAX tokens. If other text may follow, the last token is left to the model,
+/* Forced tokens: the only continuation, split as the tokenizer splits it; at most `capacity`
+ * tokens. If other text may follow, the last token is left to the model,
  * since the tokenizer might split it differently together with that text. The state is unchanged:
  * pass the tokens to ak_grammar_matcher_accept_token. */
 ak_status ak_grammar_matcher_find_forced_tokens(struct ak_grammar_matcher *m, int32_t *tokens,

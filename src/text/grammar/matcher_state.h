@@ -16,10 +16,8 @@ struct ak_grammar_matcher {
     struct ak_grammar *g;                     /* a reference */
     const struct ak_grammar_token_trie *trie; /* NULL: bytes only */
     struct ak_pda pda;
-    int32_t *token_ids;                        /* token of each g->tokens entry; NULL: no trie */
-    uint32_t state;                            /* current PDA state */
-    uint32_t history[AK_GRAMMAR_ROLLBACK_MAX]; /* ring of the states before the last tokens */
-    uint32_t history_newest, n_history;
+    int32_t *token_ids; /* token of each g->tokens entry; NULL: no trie */
+    uint32_t state;     /* current PDA state */
     /* states on the path to a trie node; path[0]: the state at the root */
     uint32_t path[AK_GRAMMAR_TOKEN_BYTES_MAX + 1];
     struct ak_grammar_mask_entry *masks; /* cache, replaced in turn from oldest_mask on */

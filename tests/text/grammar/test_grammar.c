@@ -941,27 +941,6 @@ START_TEST(lazy_grammar_control_tokens)
 }
 END_TEST
 
-START_TEST(rollback)
-{
-    struct ak_grammar *g = gbnf("root ::= \"abc\" [0-9]* \"d\"");
-    struct ak_grammar_matcher *m = matcher(g);
-    take(m, "abc");
-    take(m, "1");
-    take(m, "2");
-    take(m, "d");
-    ck_assert(ak_grammar_matcher_must_end(m));
-    ak_grammar_matcher_rollback(m, 1);
-    ck_assert(!ak_grammar_matcher_is_accepting(m));
-    take(m, "3");
-    take(m, "d");
-    ck_assert(ak_grammar_matcher_must_end(m));
-    ak_grammar_matcher_rollback(m, 100);
-    check_mask(m, g, "", 0, false);
-    ak_grammar_matcher_free(m);
-    ak_grammar_free(g);
-}
-END_TEST
-
 /* What is forced is what the tokenizer makes of it, but for its last token where the text
  * goes on. */
 START_TEST(forced_tokens)
@@ -1168,7 +1147,6 @@ int main(void)
     tcase_add_loop_test(tokens, named_tokens, 0, 2);
     tcase_add_loop_test(tokens, lazy_grammar, 0, 2);
     tcase_add_test(tokens, lazy_grammar_control_tokens);
-    tcase_add_test(tokens, rollback);
     tcase_add_test(tokens, forced_tokens);
     tcase_add_test(tokens, garbage_collection);
     tcase_add_loop_test(texts, generated, 0, 3);
