@@ -343,6 +343,11 @@ class Logits(WithModel):
         for n in 1, 63, 64, 65, 128, 129, 150:
             self.assertTrue((self.session.logits(ids[:n]) == every[n - 1]).all(), n)
 
+    def test_every_token_after_another_text(self) -> None:
+        expected = self.session.logits([70, 71, 72], every=True)
+        self.session.generate("xyz", max_tokens=3, **GREEDY).read()
+        self.assertTrue((self.session.logits([70, 71, 72], every=True) == expected).all())
+
     def test_the_view_and_its_lifetime(self) -> None:
         view = self.session.logits("abc")
         self.assertFalse(view.flags.writeable)
