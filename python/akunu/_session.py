@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _abi
@@ -362,9 +364,24 @@ class Session(Closing):
 
 
 def find_numpy() -> Any:
-    """NumPy; None: it is not installed."""
-    try:
-        import numpy
-    except ImportError:
-        return None
-    return numpy
+    """NumPy; None: it is not installed.
+
+    A thread imports it: Ctrl-C reaches the main thread alone, and NumPy may swallow it while it is
+    imported, or take it for a reason that it cannot be.
+    """
+    found: List[Any] = [None]
+
+    def find() -> None:
+        try:
+            import numpy
+        except ImportError:
+            return
+        found[0] = numpy
+
+    if "numpy" in sys.modules:
+        find()
+    else:
+        thread = threading.Thread(target=find, name="akunu", daemon=True)
+        thread.start()
+        thread.join()
+    return found[0]

@@ -63,6 +63,18 @@ class Interrupts(unittest.TestCase):
     def test_embedding(self) -> None:
         self.interrupted("session.embed(texts)")
 
+    def test_numpy_is_imported_where_no_interrupt_comes(self) -> None:
+        out = run("""
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name == "numpy":
+                print(threading.current_thread() is threading.main_thread())
+
+    sys.meta_path.insert(0, Finder())
+    session.embed(["abc"])
+""")
+        self.assertEqual(out, "False\n")
+
     def test_loading(self) -> None:
         # During the load itself: between loads Python may be in a finalizer, which ignores it.
         out = run(f"""
