@@ -80,12 +80,15 @@ static void *watch(void *unused)
 
 static void begin_watching(struct akunu_comm *comm, bool takes_sigterm)
 {
-    sigset_t term;
+    sigset_t term, all, old;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
+    sigfillset(&all);
     watcher.comm = comm;
     watcher.takes_sigterm = takes_sigterm && pthread_sigmask(SIG_BLOCK, &term, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* other signals, and the server's, are not its */
     watcher.runs = pthread_create(&watcher.thread, NULL, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void end_watching(void)
