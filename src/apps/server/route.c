@@ -393,7 +393,7 @@ void server_expire_waiters(struct server_model *m)
     for (struct server_waiter *w = m->waiters, *next; w; w = next) {
         struct http_exchange *x = w->x;
         next = w->next;
-        if (http_age(x) > timeout) {
+        if (timeout > 0.0 && http_age(x) > timeout) {
             leave(w);
             http_add_header(x, "Retry-After", "10");
             server_fail(x, 503, "model", NULL, "the model %s was not loaded in time (--timeout)",
