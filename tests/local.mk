@@ -178,7 +178,7 @@ tests_engine_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
 tests_engine_persist_test_prompt_cache_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fsync
 tests_engine_schedule_test_schedule_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 tests_engine_session_test_session_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
-tests_files_store_test_evict_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) -Wl,--wrap=fstatvfs -Wl,--wrap=fdopendir
+tests_files_store_test_evict_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) -Wl,--wrap=fstatvfs -Wl,--wrap=fstatfs -Wl,--wrap=fdopendir
 
 # The sources of the AVX-VNNI bundle once more, for machines with AVX-512 (tests/engine/cpu/evex.h).
 noinst_HEADERS += tests/engine/cpu/evex.h

@@ -27,10 +27,13 @@ enum { BLOCK = 256 * 1024, UNKNOWN = 100 }; /* UNKNOWN: number of a file without
 /* ---- Calls of the system ------------------------------------------------ */
 /* The linker sends the library's calls through these (tests/local.mk). */
 static const struct statvfs *disk; /* what fstatvfs says; NULL: the truth */
+static uint32_t file_system;       /* its type, as fstatfs says; 0: the truth */
 static bool refuses_streams;       /* fdopendir fails */
 
 int __real_fstatvfs(int fd, struct statvfs *out);
 int __wrap_fstatvfs(int fd, struct statvfs *out);
+int __real_fstatfs(int fd, struct statfs *out);
+int __wrap_fstatfs(int fd, struct statfs *out);
 DIR *__real_fdopendir(int fd);
 DIR *__wrap_fdopendir(int fd);
 
@@ -39,6 +42,14 @@ int __wrap_fstatvfs(int fd, struct statvfs *out)
     if (!disk || fd < 0)
         return __real_fstatvfs(fd, out);
     *out = *disk;
+    return 0;
+}
+
+int __wrap_fstatfs(int fd, struct statfs *out)
+{
+    if (!file_system)
+        return __real_fstatfs(fd, out);
+    *out = (struct statfs){ .f_type = file_system };
     return 0;
 }
 
@@ -352,6 +363,35 @@ START_TEST(list)
 }
 END_TEST
 
+/* A file that is not whole, or of another kind than its name says, is damaged: without a time. */
+START_TEST(damaged)
+{
+    static const enum akunu_cache_state expected[] = { AKUNU_CACHE_DAMAGED, AKUNU_CACHE_DAMAGED,
+                                                       AKUNU_CACHE_DAMAGED, AKUNU_CACHE_READY };
+    struct ak_store_entry *entries;
+    size_t n;
+    for (int i = 0; i < 4; i++)
+        make_file(UNKNOWN + i, i == 2 ? AK_STORE_PROMPT : AK_STORE_PACKED, 0);
+    int fd = openat(dir, name_of(UNKNOWN, AK_STORE_PACKED), O_RDWR);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 100), 1); /* in the header */
+    close(fd);
+    fd = openat(dir, name_of(UNKNOWN + 1, AK_STORE_PACKED), O_RDWR);
+    ck_assert_int_eq(ftruncate(fd, AK_STORE_BLOCK_OFFSET), 0);
+    close(fd);
+    ck_assert_int_eq(renameat(dir, name_of(UNKNOWN + 2, AK_STORE_PROMPT), dir,
+                              name_of(UNKNOWN + 2, AK_STORE_PACKED)),
+                     0);
+    ck_assert_int_eq(ak_store_list(dir, &entries, &n, NULL), AKUNU_OK);
+    ck_assert_uint_eq(n, 4);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_msg(entries[i].state == expected[i], "file %d: state %d", i, entries[i].state);
+        ck_assert((entries[i].built > 0) == (expected[i] == AKUNU_CACHE_READY));
+        ck_assert_int_eq(entries[i].kind, AK_STORE_PACKED);
+    }
+    ak_free(entries);
+}
+END_TEST
+
 /* ---- Locks -------------------------------------------------------------- */
 /* A temporary file has one writer, begins empty, and is nobody else's file. */
 START_TEST(one_writer)
@@ -381,6 +421,31 @@ START_TEST(one_writer)
     errno = 0;
     ck_assert(!ak_store_remove(dir, "another name") && errno == EINVAL);
     ck_assert_uint_eq(test_count_open(), n_open);
+}
+END_TEST
+
+/* A folder, a lock and a file to remove work as well if their descriptor is 0, the lowest. */
+START_TEST(first_descriptor)
+{
+    static const char name[] = "0123456789abcdef0123456789abcdef.packed.part";
+    bool busy;
+    int first = dup(0), fd;
+    close(0);
+    size_t n_open = test_count_open();
+    errno = ENOENT;
+    ck_assert_int_eq(ak_store_open_dir(folder, true), 0);
+    ck_assert_uint_eq(test_count_open(), n_open + 1);
+    close(0);
+    ck_assert_int_eq(ak_store_lock_temp(dir, name, &busy), 0);
+    ck_assert_int_ge(fd = dup(0), 1); /* keeps the lock */
+    close(0);
+    errno = 0;
+    ck_assert(!ak_store_remove(dir, name) && errno == EBUSY);
+    close(fd);
+    ck_assert(ak_store_remove(dir, name));
+    ck_assert_uint_eq(test_count_open(), n_open);
+    ck_assert_int_eq(dup(first), 0);
+    close(first);
 }
 END_TEST
 
@@ -443,6 +508,59 @@ START_TEST(headers)
         }
         check_header(page, &header);
     }
+}
+END_TEST
+
+static const char *source_path;
+
+static void take_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
+{
+    (void)p;
+    *out = (struct ak_provider_fingerprint){ .path = source_path, .bytes = 77, .mtime_ns = -5 };
+}
+
+/* Makes folders in `base` until the path is of n bytes; `path` has room for them. */
+static void make_long_path(const char *base, char *path, size_t n)
+{
+    size_t at = strlen(base);
+    memcpy(path, base, at + 1);
+    while (at < n) {
+        size_t part = n - at - 1 < 200 ? n - at - 1 : 200;
+        part -= n - at - 1 == part + 1; /* the next one has a byte, too */
+        path[at] = '/';
+        memset(path + at + 1, 'd', part);
+        path[at += part + 1] = '\0';
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+    }
+}
+
+/* A header has the absolute path of the model file, or none where it is too long or unknown. */
+START_TEST(sources)
+{
+    static const struct ak_provider_format format = { .fingerprint = take_fingerprint };
+    static const struct ak_provider provider = { .format = &format };
+    static const size_t lengths[] = { 100, AK_STORE_SOURCE_BYTES - 1, AK_STORE_SOURCE_BYTES };
+    char *base = realpath(folder, NULL), path[AK_STORE_SOURCE_BYTES + 3];
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct ak_store_header header = { 0 };
+        make_long_path(base, path, lengths[i]);
+        char linked[sizeof path + 2];
+        snprintf(linked, sizeof linked, "%s/.", path);
+        source_path = linked;
+        ak_store_header_set_source(&header, &provider);
+        ck_assert_str_eq(header.source, lengths[i] < AK_STORE_SOURCE_BYTES ? path : "");
+        ck_assert_uint_eq(header.source_bytes, 77);
+        ck_assert_int_eq(header.source_mtime_ns, -5);
+        for (; strlen(path) > strlen(base); *strrchr(path, '/') = '\0')
+            ck_assert_int_eq(rmdir(path), 0);
+    }
+    struct ak_store_header header = { 0 };
+    snprintf(path, sizeof path, "%s/missing", base);
+    source_path = path;
+    ak_store_header_set_source(&header, &provider);
+    ck_assert_str_eq(header.source, "");
+    ck_assert_uint_eq(header.source_bytes, 77);
+    free(base);
 }
 END_TEST
 
@@ -561,24 +679,27 @@ START_TEST(limited_files)
 }
 END_TEST
 
-/* A folder in memory may take half of what is available. Skipped where there is none. */
+/* A folder in memory may take half of what is available. */
 START_TEST(folders_in_memory)
 {
-    struct statfs fs;
-    int shm = open("/dev/shm", O_RDONLY | O_DIRECTORY);
-    if (shm >= 0 && fstatfs(shm, &fs) == 0 && fs.f_type == 0x01021994) {
-        static const struct statvfs large = { .f_blocks = 1000,
-                                              .f_bavail = 1000,
-                                              .f_frsize = 4096 };
-        disk = &large;
-        ck_assert_ptr_null(ak_store_check_space(shm, 10000, 20000));
-        ck_assert_str_eq(ak_store_check_space(shm, 10001, 20000),
-                         "the folder lies in memory, and it would take more than half of what is "
-                         "available");
-        disk = NULL;
+    static const struct {
+        uint32_t type;
+        bool in_memory;
+    } cases[] = { { 0x01021994, true }, { 0x858458f6, true }, { 0xef53, false } };
+    static const struct statvfs large = { .f_blocks = 1000, .f_bavail = 1000, .f_frsize = 4096 };
+    disk = &large;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        file_system = cases[i].type;
+        ck_assert_ptr_null(ak_store_check_space(dir, 10000, 20000));
+        const char *refusal = ak_store_check_space(dir, 10001, 20000);
+        if (cases[i].in_memory)
+            ck_assert_pstr_eq(refusal, "the folder lies in memory, and it would take more than "
+                                       "half of what is available");
+        else
+            ck_assert_ptr_null(refusal);
     }
-    if (shm >= 0)
-        close(shm);
+    file_system = 0;
+    disk = NULL;
 }
 END_TEST
 
@@ -672,8 +793,11 @@ int main(void)
     tcase_add_test(tests, sizes);
     tcase_add_test(tests, replaced);
     tcase_add_test(tests, list);
+    tcase_add_test(tests, damaged);
     tcase_add_test(tests, one_writer);
+    tcase_add_test(tests, first_descriptor);
     tcase_add_test(tests, headers);
+    tcase_add_test(tests, sources);
     tcase_add_test(tests, whole_files);
     tcase_add_test(tests, progress);
     tcase_add_test(tests, free_space);
