@@ -51,7 +51,9 @@ struct layout {
     size_t n_setup;
     int channels, bits, rate;
     enum lacing lacing;
-    bool is_live;         /* the sizes of segment and clusters are not known */
+    unsigned n_open;      /* bytes of the sizes of segment and clusters, which are not known;
+                             0: they are known */
+    bool is_wide;         /* numbers of eight bytes */
     bool has_groups;      /* blocks in groups, the last with `discard` */
     bool discards_before; /* all groups but the last have it instead */
     uint64_t discard;     /* nanoseconds */
@@ -83,12 +85,30 @@ static void add_number(struct file *f, uint32_t id, uint64_t value, size_t n)
     add_element(f, id, bytes, n);
 }
 
-/* An element that holds others; `is_open`: of unknown size. Takes over `content`. */
-static void add_master(struct file *f, uint32_t id, struct file *content, bool is_open)
+/* The unknown size that takes n bytes. */
+static uint64_t unknown_size(unsigned n)
 {
-    if (is_open) {
+    return UINT64_MAX >> (63 - 7 * n);
+}
+
+static void add_float(struct file *f, uint32_t id, double value, bool is_wide)
+{
+    float narrow = (float)value;
+    uint64_t bits;
+    uint32_t narrow_bits;
+    memcpy(&bits, &value, 8);
+    memcpy(&narrow_bits, &narrow, 4);
+    add_number(f, id, is_wide ? bits : narrow_bits, is_wide ? 8 : 4);
+}
+
+/* An element that holds others; n_open > 0: of an unknown size that takes so many bytes. Takes over
+ * `content`. */
+static void add_master(struct file *f, uint32_t id, struct file *content, unsigned n_open)
+{
+    if (n_open > 0) {
         add_id(f, id);
-        file_add(f, "\x01\xff\xff\xff\xff\xff\xff\xff", 8);
+        file_add(f, NULL, n_open);
+        file_put(f, f->n - n_open, n_open, unknown_size(n_open), true);
         file_add(f, content->bytes, (size_t)content->n);
     } else {
         add_element(f, id, content->bytes, (size_t)content->n);
@@ -99,14 +119,11 @@ static void add_master(struct file *f, uint32_t id, struct file *content, bool i
 static void add_tracks(struct file *segment, const struct layout *l)
 {
     struct file audio = { 0 }, video = { 0 }, entry = { 0 }, tracks = { 0 };
-    float rate = (float)l->rate;
-    uint32_t rate_bits;
-    memcpy(&rate_bits, &rate, 4);
     add_number(&video, 0xd7, 1, 1);
     add_number(&video, 0x83, 1, 1);
     add_element(&video, 0x86, "V_VP8", 5);
-    add_master(&tracks, 0xae, &video, false);
-    add_number(&audio, 0xb5, rate_bits, 4);
+    add_master(&tracks, 0xae, &video, 0);
+    add_float(&audio, 0xb5, l->rate, l->is_wide);
     add_number(&audio, 0x9f, (uint64_t)l->channels, 1);
     add_number(&audio, 0x6264, (uint64_t)l->bits, 1);
     add_number(&entry, 0xd7, 2, 1);
@@ -114,9 +131,9 @@ static void add_tracks(struct file *segment, const struct layout *l)
     add_element(&entry, 0x86, l->codec, strlen(l->codec));
     if (l->n_setup > 0)
         add_element(&entry, 0x63a2, l->setup, l->n_setup);
-    add_master(&entry, 0xe1, &audio, false);
-    add_master(&tracks, 0xae, &entry, false);
-    add_master(segment, 0x1654ae6b, &tracks, false);
+    add_master(&entry, 0xe1, &audio, 0);
+    add_master(&tracks, 0xae, &entry, 0);
+    add_master(segment, 0x1654ae6b, &tracks, 0);
 }
 
 /* The number and sizes of laced packets. */
@@ -146,14 +163,11 @@ static struct file wrap(const struct layout *l, const struct packets *p, size_t 
     for (size_t i = 0; i < first; i++)
         at += p->sizes[i];
     add_element(&header, 0x4282, "webm", 4);
-    add_master(&f, 0x1a45dfa3, &header, false);
+    add_master(&f, 0x1a45dfa3, &header, 0);
     if (l->seconds > 0) {
         struct file info = { 0 };
-        float ticks = 1000.0f * (float)l->seconds;
-        uint32_t bits;
-        memcpy(&bits, &ticks, 4);
-        add_number(&info, 0x4489, bits, 4);
-        add_master(&segment, 0x1549a966, &info, false);
+        add_float(&info, 0x4489, 1000.0 * (double)l->seconds, l->is_wide);
+        add_master(&segment, 0x1549a966, &info, 0);
     }
     add_tracks(&segment, l);
     for (size_t i = first; i < p->n; i += per_block) {
@@ -161,9 +175,9 @@ static struct file wrap(const struct layout *l, const struct packets *p, size_t 
         unsigned n = p->n - i < per_block ? (unsigned)(p->n - i) : per_block;
         enum lacing lacing = n > 1 ? l->lacing : NONE;
         if ((i - first) % 20 == 0 && i > first)
-            add_master(&segment, 0x1f43b675, &cluster, l->is_live);
+            add_master(&segment, 0x1f43b675, &cluster, l->n_open);
         if (cluster.n == 0)
-            add_number(&cluster, 0xe7, 20 * i, 4);
+            add_number(&cluster, 0xe7, 20 * i, l->is_wide ? 8 : 4);
         file_add(&block, "\x82\0\0\0", 4); /* track 2, time 0, flags */
         block.bytes[3] = (unsigned char)(lacing << 1);
         if (lacing != NONE)
@@ -177,15 +191,15 @@ static struct file wrap(const struct layout *l, const struct packets *p, size_t 
             struct file group = { 0 };
             add_element(&group, 0xa1, block.bytes, (size_t)block.n);
             if ((i + n >= p->n) != l->discards_before)
-                add_number(&group, 0x75a2, l->discard, 4);
-            add_master(&cluster, 0xa0, &group, false);
+                add_number(&group, 0x75a2, l->discard, l->is_wide ? 8 : 4);
+            add_master(&cluster, 0xa0, &group, 0);
         } else {
             add_element(&cluster, 0xa3, block.bytes, (size_t)block.n);
         }
         file_free(&block);
     }
-    add_master(&segment, 0x1f43b675, &cluster, l->is_live);
-    add_master(&f, 0x18538067, &segment, l->is_live);
+    add_master(&segment, 0x1f43b675, &cluster, l->n_open);
+    add_master(&f, 0x18538067, &segment, l->n_open);
     return f;
 }
 
@@ -214,6 +228,7 @@ START_TEST(opus_in_webm)
     static const enum lacing lacings[] = { NONE, XIPH, EBML };
     for (int channels = 1; channels <= 2; channels++)
         for (unsigned k = 0; k < 6; k++) {
+            static const unsigned n_open[] = { 0, 0, 0, 1, 4, 8 };
             struct file ogg = make_tone(OPUS, 16000, channels, TONE, 0.51);
             struct packets *p = unwrap(&ogg);
             struct layout l = { .codec = "A_OPUS",
@@ -223,7 +238,9 @@ START_TEST(opus_in_webm)
                                 .rate = 48000,
                                 .lacing = lacings[k % 3],
                                 .n_per_block = k % 3 ? 3 : 1,
-                                .is_live = k >= 3,
+                                .n_open = n_open[k],
+                                .seconds = n_open[k] > 0 ? 9 : 0,
+                                .is_wide = k >= 3,
                                 .has_groups = k % 2,
                                 .discard = opus_excess(p) };
             struct file webm = wrap(&l, p, 2);
@@ -235,6 +252,8 @@ START_TEST(opus_in_webm)
             file_add(&both, webm.bytes, (size_t)webm.n);
             struct heard *one = hear(&webm), *two = hear(&both);
             ck_assert_uint_eq(two->n, 2 * one->n);
+            /* what a recorder writes ahead counts only for a file of known size that is cut off */
+            ck_assert_msg(fabs(one->stated - one->seconds) < 0.01, "%.3f s", one->stated);
             free(one);
             free(two);
             file_free(&both);
@@ -374,6 +393,7 @@ START_TEST(other_codecs_in_matroska)
                              .channels = 2,
                              .bits = pcm[i].bits,
                              .rate = 11025,
+                             .is_wide = i % 2,
                              .lacing = FIXED,
                              .n_per_block = 4 };
         p = cut(wav.bytes + data, n, 400);
@@ -406,6 +426,48 @@ START_TEST(other_codecs_in_matroska)
     packets_free(p);
     file_free(&mka);
     file_free(&ogg);
+}
+END_TEST
+
+/* PCM gets a header of WAV (RFC 2361): format, channels, rate, bytes of a second and of a frame,
+ * bits. */
+START_TEST(pcm_header)
+{
+    static const struct {
+        const char *codec;
+        int bits, format;
+    } cases[] = { { "A_PCM/INT/LIT", 16, 1 }, { "A_PCM/FLOAT/IEEE", 32, 3 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct layout l = {
+            .codec = cases[i].codec, .channels = 2, .bits = cases[i].bits, .rate = 11025
+        };
+        unsigned char header[44], expected[44] = "RIFF....WAVEfmt \x10";
+        struct packets *p = cut((const unsigned char *)"12345678", 8, 8);
+        struct file mka = wrap(&l, p, 0);
+        struct ak_parts parts;
+        struct ak_error error;
+        int frame = 2 * cases[i].bits / 8;
+        FILE *file = tmpfile();
+        ck_assert(file && fwrite(mka.bytes, 1, (size_t)mka.n, file) == (size_t)mka.n &&
+                  fflush(file) == 0);
+        ck_assert_int_eq(ak_parts_find(&parts, fileno(file), mka.n, "clip", &error), AKUNU_OK);
+        ck_assert(parts.n == 1 && parts.part[0].spooled);
+        ck_assert(ak_spool_read(&parts.spool, parts.part[0].first, header, sizeof header));
+        ak_bytes_put(expected + 20, 2, (uint64_t)cases[i].format, false);
+        ak_bytes_put(expected + 22, 2, 2, false);
+        ak_bytes_put(expected + 24, 4, 11025, false);
+        ak_bytes_put(expected + 28, 4, (uint64_t)(11025 * frame), false);
+        ak_bytes_put(expected + 32, 2, (uint64_t)frame, false);
+        ak_bytes_put(expected + 34, 2, (uint64_t)cases[i].bits, false);
+        memcpy(expected + 36, "data", 4);
+        memcpy(expected + 4, header + 4, 4); /* sizes */
+        memcpy(expected + 40, header + 40, 4);
+        ck_assert_mem_eq(header, expected, sizeof header);
+        ak_parts_free(&parts);
+        fclose(file);
+        packets_free(p);
+        file_free(&mka);
+    }
 }
 END_TEST
 
@@ -444,13 +506,19 @@ START_TEST(damaged_webm)
     struct heard *whole = hear(&webm);
     int64_t second = file_find(&webm, 0, "\x1f\x43\xb6\x75", 4) + 4;
     second = file_find(&webm, second, "\x1f\x43\xb6\x75", 4);
-    memset(webm.bytes + second - 300, 0, 300);
-    struct heard *h = hear(&webm);
-    ck_assert_int_eq(h->status, AKUNU_OK);
-    ck_assert(h->n < whole->n && h->n > whole->n * 3 / 4);
-    free(h);
+    for (unsigned n_open = 0; n_open <= 8; n_open++) {
+        memset(webm.bytes + second - 300, 0, 300);
+        if (n_open > 0) { /* only segments and clusters may be of unknown size */
+            webm.bytes[second - 300] = 0xec;
+            file_put(&webm, second - 299, n_open, unknown_size(n_open), true);
+        }
+        struct heard *h = hear(&webm);
+        ck_assert_int_eq(h->status, AKUNU_OK);
+        ck_assert(h->n < whole->n && h->n > whole->n * 3 / 4);
+        free(h);
+    }
     webm.n = webm.n * 2 / 3;
-    h = hear(&webm);
+    struct heard *h = hear(&webm);
     ck_assert_int_eq(h->status, AKUNU_OK);
     ck_assert(h->n < whole->n * 3 / 4 && h->n > whole->n / 2);
     free(h);
@@ -798,6 +866,43 @@ START_TEST(beginnings)
 }
 END_TEST
 
+/* Bytes of frames (ISO/IEC 11172-3 and 13818-3): 384 samples in layer 1, whose slots are of four
+ * bytes, 1152 in layers 2 and 3, but 576 in layer 3 of MPEG 2 and 2.5. The second of two frames
+ * stands where the first one ends. */
+START_TEST(lengths_of_mpeg_frames)
+{
+    static const struct {
+        int version, layer, samples, slot;
+        int kbits[14];
+    } kinds[] = {
+        { 3, 3, 384, 4, { 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448 } },
+        { 3, 2, 1152, 1, { 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384 } },
+        { 3, 1, 1152, 1, { 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320 } },
+        { 2, 3, 384, 4, { 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 } },
+        { 2, 2, 1152, 1, { 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160 } },
+        { 2, 1, 576, 1, { 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160 } },
+        { 0, 1, 576, 1, { 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160 } },
+    };
+    static const int rates[] = { 44100, 48000, 32000 };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (int k = 0; k < 14; k++) {
+            unsigned char frames[2 * 4096] = { 0 };
+            int rate = rates[k % 3] >> (kinds[i].version == 3 ? 0 : kinds[i].version == 2 ? 1 : 2);
+            int slots = kinds[i].samples / 8 * 1000 * kinds[i].kbits[k] / rate / kinds[i].slot,
+                padded = k % 2, n = (slots + padded) * kinds[i].slot;
+            ck_assert_int_lt(n, 4096);
+            const unsigned char header[4] = {
+                0xff, (unsigned char)(0xe1 | kinds[i].version << 3 | kinds[i].layer << 1),
+                (unsigned char)((k + 1) << 4 | k % 3 << 2 | padded << 1), 0xc0
+            };
+            memcpy(frames, header, 4);
+            memcpy(frames + n, header, 4);
+            ck_assert_msg(begins(frames, 2 * (size_t)n), "kind %zu, %d kbit/s", i,
+                          kinds[i].kbits[k]);
+        }
+}
+END_TEST
+
 /* ---- Foreign ------------------------------------------------------------- */
 static void check_foreign(const struct file *f, const char *what)
 {
@@ -842,6 +947,15 @@ START_TEST(foreign_files)
         for (size_t i = 0; i < 5; i++)
             f.bytes[i * size + size - 188] = 'G';
         check_foreign(&f, "an MPEG transport stream");
+        for (size_t i = 0; i < 4; i++) { /* the first four packets have to begin so */
+            f.bytes[i * size + size - 188] = 'g';
+            struct heard *h = hear(&f);
+            ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
+            ck_assert_msg(strstr(h->error.message, "not audio that can be decoded") != NULL,
+                          "packet %zu: %s", i, h->error.message);
+            free(h);
+            f.bytes[i * size + size - 188] = 'G';
+        }
         file_free(&f);
     }
     struct packets p = { .n = 0 };
@@ -885,6 +999,7 @@ int main(void)
     tcase_add_test(any, webm_before_wav);
     tcase_add_test(any, lengths_of_opus_packets);
     tcase_add_test(any, other_codecs_in_matroska);
+    tcase_add_test(any, pcm_header);
     tcase_add_test(any, damaged_webm);
     tcase_add_test(any, flac_in_ogg);
     tcase_add_test(any, streams_side_by_side);
@@ -897,6 +1012,7 @@ int main(void)
     tcase_add_test(any, no_mp3);
     tcase_add_test(any, cut_flac_in_matroska);
     tcase_add_test(any, beginnings);
+    tcase_add_test(any, lengths_of_mpeg_frames);
     tcase_add_test(any, foreign_files);
     tcase_add_test(any, foreign_ogg);
     suite_add_tcase(suite, any);

@@ -4,8 +4,10 @@
 #include "tests/speech/audio/clips.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include "speech/audio/decoder.h"
 #include "speech/audio/scan.h"
 
 enum { LOW = 440, HIGH = 1500 };
@@ -301,6 +303,13 @@ START_TEST(empty_and_cut)
         free(h);
         file_free(&f);
         f = make_tone(formats[i].format, 16000, 1, LOW, 0.0);
+        int64_t n_header = f.n;
+        h = hear(&f);
+        ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
+        free(h);
+        file_free(&f);
+        f = make_tone(formats[i].format, 16000, 1, LOW, 0.5); /* cut before its first sample */
+        f.n = n_header;
         h = hear(&f);
         ck_assert_int_eq(h->status, AKUNU_ERROR_FORMAT);
         free(h);
@@ -484,10 +493,78 @@ START_TEST(spool_is_standard_input)
     ck_assert_int_eq(ak_spool_add(&spool, "clip", "def", 3, &error), AKUNU_OK);
     ck_assert(ak_spool_read(&spool, 0, found, 6) && memcmp(found, "abcdef", 6) == 0);
     ak_spool_close(&spool);
+    ck_assert(spool.fd < 0 && fcntl(0, F_GETFD) == -1);
+    ak_spool_close(&spool);
     if (input >= 0) {
         ck_assert_int_eq(dup2(input, 0), 0);
         close(input);
     }
+}
+END_TEST
+
+/* libsndfile reads a part as a file of its own. Before its first byte nothing is read, and no
+ * offset overflows. */
+static struct {
+    SF_VIRTUAL_IO calls;
+    void *user;
+} given; /* to libsndfile, the last time */
+SNDFILE *__real_sf_open_virtual(SF_VIRTUAL_IO *calls, int mode, SF_INFO *info, void *user);
+SNDFILE *__wrap_sf_open_virtual(SF_VIRTUAL_IO *calls, int mode, SF_INFO *info, void *user);
+
+SNDFILE *__wrap_sf_open_virtual(SF_VIRTUAL_IO *calls, int mode, SF_INFO *info, void *user)
+{
+    given.calls = *calls;
+    given.user = user;
+    return __real_sf_open_virtual(calls, mode, info, user);
+}
+
+START_TEST(virtual_file)
+{
+    enum { BEFORE = 5, PREFIX = 3, ALL = PREFIX + 20 };
+    static const struct {
+        sf_count_t offset;
+        int whence;
+        sf_count_t expected;
+    } seeks[] = {
+        { 7, SEEK_SET, 7 },          { -1, SEEK_SET, -1 },        { -8, SEEK_CUR, -1 },
+        { -7, SEEK_CUR, 0 },         { 2, SEEK_CUR, 2 },          { INT64_MAX, SEEK_CUR, -1 },
+        { INT64_MIN, SEEK_CUR, -1 }, { INT64_MAX, SEEK_END, -1 }, { -ALL - 1, SEEK_END, -1 },
+        { -ALL, SEEK_END, 0 },       { 4, SEEK_END, ALL + 4 },    { -2, SEEK_END, ALL - 2 },
+    };
+    struct file wav = make_tone(formats[0].format, 16000, 1, LOW, 0.1);
+    struct ak_audio_part part = { .first = BEFORE, .n = wav.n, .cut = 1.0 };
+    struct ak_decoder *decoder;
+    struct ak_error error;
+    FILE *file = tmpfile();
+    ck_assert(file && fwrite("00000", 1, BEFORE, file) == BEFORE &&
+              fwrite(wav.bytes, 1, (size_t)wav.n, file) == (size_t)wav.n && fflush(file) == 0);
+    ck_assert_int_eq(ak_decoder_open(&part, fileno(file), "clip", &decoder, &error), AKUNU_OK);
+    part.n_prefix = PREFIX;
+    part.n = ALL - PREFIX;
+    memcpy(part.prefix, "abc", PREFIX);
+    ck_assert_int_eq(given.calls.get_filelen(given.user), ALL);
+    sf_count_t at = given.calls.seek(0, SEEK_SET, given.user);
+    ck_assert_int_eq(at, 0);
+    for (size_t i = 0; i < sizeof seeks / sizeof *seeks; i++) {
+        ck_assert_msg(given.calls.seek(seeks[i].offset, seeks[i].whence, given.user) ==
+                          seeks[i].expected,
+                      "seek %zu", i);
+        at = seeks[i].expected >= 0 ? seeks[i].expected : at;
+        ck_assert_int_eq(given.calls.tell(given.user), at);
+    }
+    for (at = 0; at <= ALL + 1; at++) {
+        char bytes[ALL + 8], expected[ALL + 1] = "abc";
+        sf_count_t left = at < ALL ? ALL - at : 0;
+        memcpy(expected + PREFIX, wav.bytes, ALL - PREFIX);
+        ck_assert_int_eq(given.calls.seek(at, SEEK_SET, given.user), at);
+        ck_assert_int_eq(given.calls.read(bytes, 2, given.user), left < 2 ? left : 2);
+        ck_assert_int_eq(given.calls.seek(at, SEEK_SET, given.user), at);
+        ck_assert_int_eq(given.calls.read(bytes, sizeof bytes, given.user), left);
+        ck_assert(memcmp(bytes, expected + ALL - left, (size_t)left) == 0);
+    }
+    ak_decoder_close(decoder);
+    fclose(file);
+    file_free(&wav);
 }
 END_TEST
 
@@ -528,6 +605,7 @@ int main(void)
     tcase_add_test(any, emptied_file);
     tcase_add_test(any, bytes_through_a_window);
     tcase_add_test(any, spool_is_standard_input);
+    tcase_add_test(any, virtual_file);
     tcase_add_test(any, cut_in_the_header);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);

@@ -110,7 +110,20 @@ START_TEST(windows)
                              (size_t)tried[i].n * MELS * sizeof *out) == 0,
                       "frames from %u on", tried[i].first);
     }
-    ck_assert_int_eq(ak_clip_window(clip, 4001, 1, out, &error), AKUNU_ERROR_ARGUMENT);
+    static const struct {
+        unsigned first, n;
+        const char *message;
+    } refused[] = { { 4001, 1, "frames 4001 to 4002 of a clip of 4000" },
+                    { 17, 0, "frames 17 to 17 of a clip of 4000" },
+                    { 5, 3001, "frames 5 to 3006 of a clip of 4000" } };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char message[128];
+        snprintf(message, sizeof message, "%s; at most 3000, the first of the clip",
+                 refused[i].message);
+        ck_assert_int_eq(ak_clip_window(clip, refused[i].first, refused[i].n, out, &error),
+                         AKUNU_ERROR_ARGUMENT);
+        ck_assert_str_eq(error.message, message);
+    }
     close_clip(clip, audio, mel);
     ak_free(out);
     ak_free(whole);
