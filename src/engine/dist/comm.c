@@ -24,6 +24,9 @@ void ak_comm_clear(struct ak_comm *c)
     ak_free(c->in);
     ak_free(c->begins);
     ak_free(c->hosts);
+    c->out = c->in = NULL; /* what clears itself as it fails may be cleared again */
+    c->begins = NULL;
+    c->hosts = NULL;
 }
 
 const char *ak_comm_host(const struct ak_comm *c, uint32_t rank)

@@ -424,6 +424,7 @@ ak_status ak_comm_open_mpi(double timeout, struct ak_comm **out, struct ak_error
     m->timeout = timeout;
     ak_status status = open_mpi(m, error);
     if (status != AKUNU_OK) {
+        ak_watch_free(m->watch);
         free_mpi(m);
         return status;
     }

@@ -69,9 +69,14 @@ static ak_status create(uint32_t n_peers, struct ak_watch **out, struct ak_error
     w->polled = ak_alloc(n_peers + 1u, sizeof *w->polled);
     for (uint32_t i = 0; w->peers && i < n_peers; i++)
         w->peers[i].fd = -1;
-    if (!w->peers || !w->polled || pipe2(w->wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+    ak_status status = AKUNU_OK;
+    if (!w->peers || !w->polled)
+        status = ak_fail_memory(error, "a watch", n_peers * sizeof *w->peers);
+    else if (pipe2(w->wake, O_CLOEXEC | O_NONBLOCK) != 0)
+        status = fail_system("a pipe", error);
+    if (status != AKUNU_OK) {
         ak_watch_free(w);
-        return fail_system("a pipe", error);
+        return status;
     }
     *out = w;
     return AKUNU_OK;
