@@ -285,8 +285,8 @@ static ak_status follow_run(struct ak_ranks_follower *f, uint64_t id,
     batch.positions = a.positions;
     batch.sequences = a.sequences;
     batch.pages = a.pages;
-    batch.type_starts = flags & AK_RANKS_TYPES ? a.type_starts : NULL;
-    batch.frames = flags & AK_RANKS_FRAMES ? a.frames : NULL;
+    batch.type_starts = a.type_starts;
+    batch.frames = a.frames;
     batch.cross_sequences = flags & AK_RANKS_CROSS ? a.cross_sequences : NULL;
     batch.cross_lengths = flags & AK_RANKS_CROSS ? a.cross_lengths : NULL;
     batch.wants_inputs = flags & AK_RANKS_INPUTS;

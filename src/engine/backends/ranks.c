@@ -370,15 +370,12 @@ static void put_batch(struct ak_message *m, const struct ak_table *table,
 {
     ak_message_put_u64(m, batch->n);
     ak_message_put_u64(m, batch->n_logits);
-    if (batch->n_logits > 0)
-        ak_message_put(m, batch->logit_rows, batch->n_logits * sizeof *batch->logit_rows);
+    ak_message_put(m, batch->logit_rows, batch->n_logits * sizeof *batch->logit_rows);
     ak_message_put_u64(m, batch->n_best);
-    ak_message_put_u64(m, (batch->type_starts ? AK_RANKS_TYPES : 0) |
-                              (batch->frames ? AK_RANKS_FRAMES : 0) |
-                              (batch->cross_sequences ? AK_RANKS_CROSS : 0) |
-                              (batch->scores ? AK_RANKS_SCORES : 0) |
+    ak_message_put_u64(m, (batch->scores ? AK_RANKS_SCORES : 0) |
                               (batch->importance ? AK_RANKS_IMPORTANCE : 0) |
-                              (batch->wants_inputs ? AK_RANKS_INPUTS : 0));
+                              (batch->wants_inputs ? AK_RANKS_INPUTS : 0) |
+                              (batch->cross_sequences ? AK_RANKS_CROSS : 0));
     ak_message_put_u64(m, count_sequences(batch));
     for (uint32_t first = 0, end; first < batch->n; first = end) {
         for (end = first + 1; end < batch->n && batch->sequences[end] == batch->sequences[first];)

@@ -47,15 +47,8 @@ ak_status ak_backend_open_ranks(struct ak_ranks *r, const struct ak_ranks_model 
                                 enum akunu_split split, struct ak_backend **out,
                                 struct ak_error *error);
 
-/* What a pass has, in its message. */
-enum {
-    AK_RANKS_TYPES = 1,
-    AK_RANKS_FRAMES = 2,
-    AK_RANKS_CROSS = 4,
-    AK_RANKS_SCORES = 8,
-    AK_RANKS_IMPORTANCE = 16,
-    AK_RANKS_INPUTS = 32
-};
+/* What a pass has beside tokens, in its message. Types and frames are those of a sequence. */
+enum { AK_RANKS_SCORES = 1, AK_RANKS_IMPORTANCE = 2, AK_RANKS_INPUTS = 4, AK_RANKS_CROSS = 8 };
 
 /* ---- The ranks that follow ---------------------------------------------- */
 struct ak_ranks_follower; /* pools and tables of one model */
