@@ -35,7 +35,8 @@ ak_status ak_session_choose_threads(unsigned asked, const struct ak_backend_prof
     char *end;
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
-    if (errno || *end != '\0' || text[0] < '0' || text[0] > '9' || value == 0 || value > UINT32_MAX)
+    /* a sign or a space may come first, which is less than '0' */
+    if (errno || *end != '\0' || text[0] < '0' || value == 0 || value > UINT32_MAX)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "AKUNU_THREADS is '%s': it must be a number of threads, 1 or more", text);
     *out = (unsigned)value;
