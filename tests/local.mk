@@ -2,7 +2,7 @@
 # its own it is linked with LDADD below. tests/house.sh looks at the house, not at a layer.
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
-noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/last_logits.h tests/out_of_memory.h tests/process.h tests/speech_clip.h tests/store_header.h tests/engine/backends/texts.h tests/speech/search/golden.h \
+noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/last_logits.h tests/locks.h tests/out_of_memory.h tests/process.h tests/speech_clip.h tests/store_header.h tests/engine/backends/texts.h tests/speech/search/golden.h \
 	tests/api/failure.h tests/api/session.h tests/speech/audio/clips.h tests/apps/server/client.h tests/conversion/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
@@ -170,6 +170,9 @@ tests_engine_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \
 tests_conversion_convert_test_gguf_write_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=open -Wl,--wrap=close -Wl,--wrap=access -Wl,--wrap=write -Wl,--wrap=fallocate -Wl,--wrap=linkat \
 	-Wl,--wrap=rename -Wl,--wrap=fsync -Wl,--wrap=fstatvfs -Wl,--wrap=getrandom
+ak_wrap_locks = -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
+tests_engine_backends_test_ranks_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) $(ak_wrap_locks)
+tests_engine_dist_test_dist_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) $(ak_wrap_locks) -Wl,--wrap=connect -Wl,--wrap=poll
 tests_engine_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=aligned_alloc -Wl,--wrap=free \
 	-Wl,--wrap=mmap -Wl,--wrap=munmap \
@@ -207,7 +210,7 @@ EXTRA_DIST += tests/engine/cpu/test_amx.c tests/engine/cpu/amx/tile_unit.h
 # Ranks that are threads, over a module that stands for Open MPI, so that neither it nor mpirun is needed.
 check_DATA += tests/engine/dist/fake_mpi.so
 tests_engine_dist_test_dist_CPPFLAGS = $(AM_CPPFLAGS) -DAK_FAKE_MPI='"$(abs_builddir)/tests/engine/dist/fake_mpi.so"'
-EXTRA_tests_dist_test_dist_DEPENDENCIES = tests/engine/dist/fake_mpi.so
+EXTRA_tests_engine_dist_test_dist_DEPENDENCIES = tests/engine/dist/fake_mpi.so
 EXTRA_DIST += tests/engine/dist/fake_mpi.c tests/engine/dist/fake_mpi.h
 CLEANFILES += tests/engine/dist/fake_mpi.so
 

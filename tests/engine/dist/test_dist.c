@@ -2,11 +2,14 @@
  * one whose ranks are threads too. The same rows arrive by both. The watch is tested alone. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,6 +19,8 @@
 
 #include "engine/dist/watch.h"
 #include "tests/engine/dist/fake_mpi.h"
+#include "tests/locks.h"
+#include "tests/out_of_memory.h"
 #include "tests/process.h"
 #include "tests/test.h"
 
@@ -53,6 +58,32 @@ static void failed(ak_status status, const struct ak_error *error, ak_status exp
     ck_assert_msg(status == expected && error->status == expected &&
                       strcmp(error->message, message) == 0,
                   "status %d: '%s', expected '%s'", (int)status, error->message, message);
+}
+
+/* ---- Addresses that nobody answers at ----------------------------------- */
+static atomic_bool are_silent;      /* no connection to an address comes about */
+static atomic_long milliseconds[2]; /* that were waited for one: the longest time, and the sum */
+
+int __real_connect(int fd, const struct sockaddr *to, socklen_t n);
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t n);
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t n)
+{
+    if (!are_silent)
+        return __real_connect(fd, to, n);
+    errno = EINPROGRESS;
+    return -1;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+    if (!are_silent || fds->events != POLLOUT)
+        return __real_poll(fds, n, timeout);
+    milliseconds[0] = timeout > milliseconds[0] ? timeout : milliseconds[0];
+    milliseconds[1] += timeout;
+    return 0;
 }
 
 /* ---- Ranks as threads --------------------------------------------------- */
@@ -592,6 +623,31 @@ START_TEST(watch_greets)
 }
 END_TEST
 
+/* The addresses share the seconds for which rank 0 waits, however many there are: the last one is
+ * tried while rank 0 still listens. */
+START_TEST(watch_tries_all_addresses)
+{
+    struct ak_comm *c[RANKS];
+    struct ak_watch *w;
+    size_t n_files = test_count_open();
+    open_comms(c);
+    are_silent = true;
+    for (uint32_t n = 1; n <= AK_WATCH_ADDRESSES_MAX; n++) {
+        struct ak_watch_address address = { .n = n };
+        struct ak_error error = { 0 };
+        milliseconds[0] = milliseconds[1] = 0;
+        failed(ak_watch_connect(c[1], &address, &w, &error), &error, AKUNU_ERROR_IO,
+               "rank 0 (alpha) cannot be reached");
+        ck_assert_int_gt(milliseconds[0], 0);
+        ck_assert_int_lt(milliseconds[1], 10000); /* time is left for the greeting */
+        ck_assert_int_le(milliseconds[0] * (n + 1), 10000 + 2 * (n + 1)); /* rounded up */
+    }
+    are_silent = false;
+    close_comms(c);
+    ck_assert_uint_eq(test_count_open(), n_files);
+}
+END_TEST
+
 /* The other hosts get the addresses of all interfaces that are up, each once: those of networks
  * before those of this host alone. */
 START_TEST(watch_lists_addresses)
@@ -618,6 +674,96 @@ START_TEST(watch_lists_addresses)
 }
 END_TEST
 
+/* ---- Without memory ----------------------------------------------------- */
+/* Whether this allocation was refused, which the call must have reported. */
+static bool was_refused(ak_status status, const struct ak_error *error)
+{
+    bool refused = allow_allocations();
+    ck_assert_msg(status == (refused ? AKUNU_ERROR_MEMORY : AKUNU_OK), "status %d: '%s'",
+                  (int)status, error->message);
+    return refused;
+}
+
+START_TEST(local_without_memory)
+{
+    struct ak_comm *c[RANKS];
+    bool refused = true;
+    for (long n = 0; refused; n++) {
+        struct ak_error error = { 0 };
+        refuse_allocation(n);
+        refused = was_refused(ak_comm_open_local(RANKS, 60.0, c, &error), &error);
+    }
+    close_comms(c);
+}
+END_TEST
+
+/* The watch alone may lack then: it is an extra. */
+START_TEST(mpi_without_memory)
+{
+    bool refused = true;
+    int n_without_watch = 0;
+    (void)fake();
+    size_t n_files = test_count_open();
+    for (long n = 0; refused; n++) {
+        struct ak_comm *c;
+        struct ak_error error = { 0 };
+        fake().join(0, 1);
+        refuse_allocation(n);
+        ak_status status = ak_comm_open_mpi(60.0, &c, &error);
+        refused = allow_allocations();
+        if (status == AKUNU_OK) {
+            uint64_t item = 7;
+            n_without_watch += refused;
+            fine(ak_comm_all_gather_items(c, &item, sizeof item, &error), &error);
+            ck_assert_uint_eq(item, 7);
+            ak_comm_close(c);
+        } else {
+            ck_assert_msg(refused && status == AKUNU_ERROR_MEMORY, "status %d: '%s'", (int)status,
+                          error.message);
+        }
+        (void)fake().reset();
+        ck_assert_uint_eq(test_count_open(), n_files);
+    }
+    ck_assert_int_le(n_without_watch, 5); /* it, and its lists as it is made and as it starts */
+}
+END_TEST
+
+START_TEST(watch_without_memory)
+{
+    struct ak_comm *c[RANKS];
+    struct ak_watch *w[RANKS];
+    struct ak_watch_address address;
+    size_t n_files = test_count_open();
+    open_comms(c);
+    bool refused = true;
+    for (long n = 0; refused; n++) {
+        struct ak_error error = { 0 };
+        refuse_allocation(n);
+        refused = was_refused(ak_watch_listen(true, &w[0], &address, &error), &error);
+    }
+    for (int i = 1; i < RANKS; i++) {
+        refused = true;
+        for (long n = 0; refused; n++) {
+            struct ak_error error = { 0 };
+            refuse_allocation(n);
+            refused = was_refused(ak_watch_connect(c[i], &address, &w[i], &error), &error);
+        }
+    }
+    for (int i = RANKS - 1; i >= 0; i--) {
+        refused = true;
+        for (long n = 0; refused; n++) {
+            struct ak_error error = { 0 };
+            refuse_allocation(n);
+            refused = was_refused(ak_watch_start(w[i], c[i], 60.0, &error), &error);
+        }
+    }
+    for (int i = 0; i < RANKS; i++)
+        ak_watch_free(w[i]);
+    close_comms(c);
+    ck_assert_uint_eq(test_count_open(), n_files);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dist");
@@ -635,7 +781,11 @@ int main(void)
     tcase_add_test(tests, watch_notices_ends);
     tcase_add_test(tests, watch_notices_silence);
     tcase_add_test(tests, watch_greets);
+    tcase_add_test(tests, watch_tries_all_addresses);
     tcase_add_test(tests, watch_lists_addresses);
+    tcase_add_test(tests, local_without_memory);
+    tcase_add_test(tests, mpi_without_memory);
+    tcase_add_test(tests, watch_without_memory);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
