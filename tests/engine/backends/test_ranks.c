@@ -8,6 +8,8 @@
 #include "conversion/convert/online.h"
 #include "engine/session/follow.h"
 #include "tests/engine/backends/texts.h"
+#include "tests/locks.h"
+#include "tests/out_of_memory.h"
 
 enum { RANKS_MAX = 4 };
 
@@ -101,9 +103,20 @@ static uint32_t max_ranks(const struct ak_model *model, enum akunu_split split)
     return n < RANKS_MAX ? n : RANKS_MAX;
 }
 
+/* The description of a model's backend; that of one process, with the ranks behind it. */
+static void check_description(const struct ak_model *model, const char *own, uint32_t n,
+                              enum akunu_split split)
+{
+    char want[512];
+    snprintf(want, sizeof want, "%s, %u ranks%s", own, (unsigned)n,
+             split == AKUNU_SPLIT_ROWS ? "" : " by layers");
+    ck_assert_str_eq(model->backend->ops->describe(model->backend), want);
+}
+
 static void check_logits(const char *path, const char *name, enum akunu_split split,
                          const struct akunu_adapter *adapter)
 {
+    char own[256];
     static float want[3 * GOLDEN_VOCAB], got[3 * GOLDEN_VOCAB], pooled[2][1024], again[2][1024];
     akunu_token ids[N];
     int32_t sampled, sampled_again;
@@ -114,11 +127,13 @@ static void check_logits(const char *path, const char *name, enum akunu_split sp
     read_ids(name, ids);
     run_text(model, ids, want, &sampled, &counts);
     embed(model, ids, pooled[0]);
+    snprintf(own, sizeof own, "%s", model->backend->ops->describe(model->backend));
     ak_model_free(model);
     for (uint32_t n = 2; n <= max; n++) {
         struct group g;
         start(&g, split, n);
         model = load(path, &g, adapter);
+        check_description(model, own, n, split);
         run_text(model, ids, got, &sampled_again, &counts);
         embed(model, ids, again[0]);
         ak_model_free(model);
@@ -469,47 +484,70 @@ START_TEST(importance)
 END_TEST
 
 /* ---- Scores of cross-attention ------------------------------------------ */
-enum { WINDOW_POSITIONS = 40, WINDOW_MELS = 4, SPOKEN = 5, SCORES_MAX = 64 * SPOKEN * 64 };
+enum {
+    WINDOW_POSITIONS = 40,
+    SHORT_POSITIONS = 24,
+    WINDOW_MELS = 4,
+    SPOKEN = 5,
+    SCORES_MAX = 64 * (SPOKEN + 1) * 64
+};
 
-/* Scores of all heads but one, in reversed order; returns how many there are. */
+/* A sequence that attends to a new window of so many positions. */
+static int32_t hear(struct ak_session *session, uint32_t n_positions)
+{
+    float frames[2 * WINDOW_POSITIONS * WINDOW_MELS];
+    struct ak_error error = { 0 };
+    int32_t window, text;
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+        frames[i] = (float)(i * 37 % 101) / 101.0f;
+    fine(ak_session_sequence_new(session, &window, &error), &error);
+    fine(ak_session_encode(session, frames, window, n_positions, false, &error), &error);
+    fine(ak_session_sequence_new(session, &text, &error), &error);
+    fine(ak_session_attend(session, text, window, &error), &error);
+    return text;
+}
+
+/* Scores of all heads but one, in reversed order: of a few tokens, then of one more, after another
+ * sequence's tokens, whose window is shorter. Returns how many there are. */
 static size_t score(const char *path, struct group *g, float *scores)
 {
     struct ak_error error = { 0 };
     struct ak_model *model = load(path, g, NULL);
     struct akunu_session_params params;
     struct ak_session *session;
-    float frames[2 * WINDOW_POSITIONS * WINDOW_MELS];
-    int32_t window, text, matrices[64];
-    struct akunu_batch_token tokens[SPOKEN];
+    int32_t matrices[64];
+    struct akunu_batch_token tokens[SPOKEN], others[2];
     const struct ak_spec_config *c = &model->spec.config;
     int32_t n_heads = (int32_t)(c->n_layers * c->n_heads);
     ck_assert_int_le(n_heads, 64);
-    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
-        frames[i] = (float)(i * 37 % 101) / 101.0f;
     for (int32_t i = 0; i < n_heads; i++)
         matrices[i] = n_heads - 2 - i;
     akunu_session_params_default(&params, sizeof params);
     params.n_threads = 2;
-    params.max_sequences = 2;
+    params.max_sequences = params.max_windows = 2;
     fine(ak_session_create(model, &params, &session, &error), &error);
-    fine(ak_session_sequence_new(session, &window, &error), &error);
-    fine(ak_session_encode(session, frames, window, 0, false, &error), &error);
-    fine(ak_session_sequence_new(session, &text, &error), &error);
-    fine(ak_session_attend(session, text, window, &error), &error);
+    int32_t text = hear(session, WINDOW_POSITIONS), other = hear(session, SHORT_POSITIONS);
     for (int i = 0; i < SPOKEN; i++)
         tokens[i] = (struct akunu_batch_token){ 3 + i, text, true };
-    size_t stride = WINDOW_POSITIONS + 3, n = (size_t)(n_heads - 1) * SPOKEN * stride;
-    ck_assert_uint_le(n, SCORES_MAX);
-    memset(scores, 0, n * sizeof *scores);
-    const struct ak_batch_scores into = { .data = scores,
-                                          .matrices = matrices,
-                                          .n_heads = c->n_heads,
-                                          .matrix_stride = SPOKEN * stride,
-                                          .stride = stride };
+    for (int i = 0; i < 2; i++)
+        others[i] = (struct akunu_batch_token){ 9 + i, other, true };
+    size_t stride = WINDOW_POSITIONS + 3, n_matrices = (size_t)n_heads - 1,
+           n = n_matrices * SPOKEN * stride, n_all = n + n_matrices * stride;
+    ck_assert_uint_le(n_all, SCORES_MAX);
+    memset(scores, 0, n_all * sizeof *scores);
+    struct ak_batch_scores into = { .data = scores,
+                                    .matrices = matrices,
+                                    .n_heads = c->n_heads,
+                                    .matrix_stride = SPOKEN * stride,
+                                    .stride = stride };
     fine(ak_session_decode_scores(session, tokens, SPOKEN, &into, &error), &error);
+    fine(ak_session_decode(session, others, 2, &error), &error);
+    into.data = scores + n;
+    into.matrix_stride = stride;
+    fine(ak_session_decode_scores(session, tokens, 1, &into, &error), &error);
     ak_session_free(session);
     ak_model_free(model);
-    return n;
+    return n_all;
 }
 
 START_TEST(scores)
@@ -548,6 +586,158 @@ START_TEST(refused)
     model = load(golden_path("llama-f32", ".gguf", path), &g, NULL);
     ak_model_free(model);
     end(&g);
+}
+END_TEST
+
+/* ---- Rank 0's exchanges --------------------------------------------------- */
+static const struct ak_comm_ops *local_ops;
+static long exchanges_left; /* before the one that fails */
+
+static ak_status begin_or_fail(struct ak_comm *c, enum ak_comm_lane lane,
+                               const struct ak_comm_message *out, uint32_t n_out,
+                               const struct ak_comm_message *in, uint32_t n_in,
+                               struct ak_error *error)
+{
+    ck_assert_int_gt(locks_held, 0);
+    return exchanges_left-- != 0 ? local_ops->begin(c, lane, out, n_out, in, n_in, error) :
+                                   ak_fail(error, AKUNU_ERROR_IO, "the cable of rank 1 is gone");
+}
+
+/* Follows until rank 0 has ended. */
+static void *follow_to_the_end(void *comm)
+{
+    struct ak_error error = { 0 };
+    (void)ak_follow(comm, open_quantized, NULL, &error);
+    ak_comm_close(comm);
+    return NULL;
+}
+
+/* Loads, runs a prompt, forks and decodes; exchange number n of the decoding fails. Returns whether
+ * there was one. */
+static bool lose(const char *path, enum akunu_split split, long n)
+{
+    static struct ak_comm_ops ops;
+    struct group g = { .n = 2, .split = split };
+    struct ak_error error = { 0 }, lost = { 0 };
+    int32_t sequence, fork;
+    size_t last;
+    fine(ak_comm_open_local(g.n, 60.0, g.comms, &error), &error);
+    local_ops = g.comms[0]->ops;
+    ops = *local_ops;
+    ops.begin = begin_or_fail;
+    exchanges_left = -1;
+    ck_assert_int_eq(pthread_create(&g.threads[1], NULL, follow_to_the_end, g.comms[1]), 0);
+    fine(ak_ranks_create(g.comms[0], &g.ranks, &error), &error);
+    g.comms[0]->ops = &ops;
+    struct ak_model *model = load(path, &g, NULL);
+    struct ak_session *session = open_session(model);
+    const akunu_token ids[] = { 5, 6, 7 };
+    fine(ak_session_sequence_new(session, &sequence, &error), &error);
+    fine(ak_session_prefill(session, sequence, ids, 3, NULL, NULL, &last, &error), &error);
+    fine(ak_session_fork(session, sequence, 3, &fork, &error), &error);
+    struct akunu_batch_token token = { 8, fork, true };
+    exchanges_left = n;
+    ak_status status = ak_session_decode(session, &token, 1, &lost);
+    bool failed = exchanges_left < 0;
+    ck_assert_int_eq(status, failed ? AKUNU_ERROR_IO : AKUNU_OK);
+    ck_assert_str_eq(lost.message, failed ? "the cable of rank 1 is gone" : "");
+    ck_assert_int_eq(ak_session_kv_sequence(&session->kv, fork)->length, failed ? 3 : 4);
+    exchanges_left = -1;
+    ak_session_free(session);
+    ak_model_free(model);
+    ak_ranks_free(g.ranks);
+    ck_assert_int_eq(locks_held, 0);
+    pthread_join(g.threads[1], NULL);
+    return failed;
+}
+
+/* Whichever exchange of a pass fails, the pass says so and its token is not there. Rank 0 holds the
+ * lock of its ranks at all of them, since another thread may use another model. */
+START_TEST(lost)
+{
+    char path[4096];
+    golden_path("llama-f32", ".gguf", path);
+    long n = 0;
+    while (lose(path, _i ? AKUNU_SPLIT_LAYERS : AKUNU_SPLIT_ROWS, n))
+        n++;
+    ck_assert_int_ge(n, 2); /* the message, and what the pass exchanges */
+}
+END_TEST
+
+/* ---- A rank without memory ------------------------------------------------ */
+enum { MEMORY_POOL = 1, MEMORY_TABLE };
+
+static ak_status follow_numbers(struct ak_ranks_follower *f, enum ak_message_kind kind,
+                                const struct ak_message *m, struct ak_error *error)
+{
+    struct ak_message_reader reader = { .next = (const uint8_t *)m->bytes.bytes,
+                                        .left = m->bytes.n };
+    return ak_ranks_follow(f, kind, &reader, error);
+}
+
+/* One token at position 0, of sequence 0 on page 0. */
+static void put_pass(struct ak_message *m)
+{
+    const int32_t token = 5;
+    const uint32_t zero = 0;
+    ak_message_put_u64(m, MEMORY_TABLE);
+    ak_message_put_u64(m, 1); /* tokens */
+    ak_message_put_u64(m, 1); /* logits */
+    ak_message_put(m, &zero, sizeof zero);
+    ak_message_put_u64(m, 0); /* all are wanted */
+    ak_message_put_u64(m, 0); /* flags */
+    ak_message_put_u64(m, 1); /* sequences */
+    ak_message_put_u64(m, 0);
+    ak_message_put_u64(m, 1);
+    ak_message_put(m, &token, sizeof token);
+    ak_message_put(m, &zero, sizeof zero);
+    ak_message_put_u64(m, UINT32_MAX); /* no types */
+    ak_message_put(m, &zero, sizeof zero);
+    ak_message_put_u64(m, 0); /* frames */
+    ak_message_put_u64(m, AK_OP_NONE);
+}
+
+/* Whichever allocation fails, the rank says that memory lacks; the next pass runs. */
+START_TEST(no_memory)
+{
+    char path[4096];
+    struct ak_error error = { 0 };
+    struct ak_comm *comm;
+    struct ak_pool *pool;
+    struct ak_ranks_follower *f;
+    struct ak_message alloc = { 0 }, table = { 0 }, pass = { 0 };
+    struct ak_model *model = load(golden_path("llama-f32", ".gguf", path), NULL, NULL);
+    struct ak_ranks_model shared = ak_model_ranks(model, 1, model->backend);
+    struct ak_kv_shape shape = ak_model_kv_shape(model, AKUNU_KV_F16, AKUNU_KV_F16);
+    shared.spec = &model->spec;
+    fine(ak_comm_open_local(1, 60.0, &comm, &error), &error);
+    fine(ak_pool_create(1, &pool, &error), &error);
+    fine(ak_ranks_follower_create(comm, &shared, pool, &f, &error), &error);
+    shape.n_pages = shape.n_states = 1;
+    ak_message_put_u64(&alloc, MEMORY_POOL);
+    ak_message_put(&alloc, &shape, sizeof shape);
+    fine(follow_numbers(f, AK_MESSAGE_ALLOC_KV, &alloc, &error), &error);
+    /* its number, the model's first table, the pool, no lender; context, tokens, logits */
+    const uint64_t numbers[] = { MEMORY_TABLE, 0, MEMORY_POOL, 0, 1, 1, 1 };
+    ak_message_put(&table, numbers, sizeof numbers);
+    fine(follow_numbers(f, AK_MESSAGE_PREPARE, &table, &error), &error);
+    put_pass(&pass);
+    long n = 0;
+    for (bool was_refused = true; was_refused; n++) {
+        error = (struct ak_error){ 0 };
+        refuse_allocation(n);
+        ak_status status = follow_numbers(f, AK_MESSAGE_RUN, &pass, &error);
+        was_refused = allow_allocations();
+        ck_assert_int_eq(status, was_refused ? AKUNU_ERROR_MEMORY : AKUNU_OK);
+    }
+    ck_assert_int_gt(n, 8); /* each array of a pass */
+    ak_ranks_follower_free(f);
+    ak_buffer_free(&alloc.bytes);
+    ak_buffer_free(&table.bytes);
+    ak_buffer_free(&pass.bytes);
+    ak_pool_free(pool);
+    ak_comm_close(comm);
+    ak_model_free(model);
 }
 END_TEST
 
@@ -648,6 +838,8 @@ int main(void)
     tcase_add_loop_test(more, importance, 0, 2 * N_TEXTS);
     tcase_add_test(tests, scores);
     tcase_add_test(tests, refused);
+    tcase_add_loop_test(tests, lost, 0, 2);
+    tcase_add_test(tests, no_memory);
     tcase_add_test(tests, wrong_passes);
     tcase_add_test(tests, too_many);
     suite_add_tcase(suite, tests);
