@@ -240,18 +240,25 @@ static void check_budget(struct fixture *f, const struct text *unlimited, size_t
     ck_assert_mem_eq(rest.ids, limited.ids + n_before, rest.n * sizeof *rest.ids);
 }
 
+/* The text of token 0, which is a token like any other. */
+static const char *text_of_first(const struct fixture *f)
+{
+    static char first[16];
+    akunu_token zero = 0, id = -1;
+    const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(f->model);
+    ck_assert_int_gt(
+        akunu_tokenizer_decode(tokenizer, &zero, 1, AKUNU_CONTINUE, first, sizeof first - 1), 0);
+    ck_assert_int_eq(akunu_tokenizer_encode(tokenizer, first, strlen(first), 0, &id, 1), 1);
+    ck_assert_int_eq(id, 0);
+    return first;
+}
+
 START_TEST(limited_texts)
 {
     static const float temperatures[] = { 0.0f, 1.0f };
     struct fixture f;
-    char first[16] = "";
-    akunu_token zero = 0, id = -1;
     set_up(&f);
-    const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(f.model);
-    ck_assert_int_gt(
-        akunu_tokenizer_decode(tokenizer, &zero, 1, AKUNU_CONTINUE, first, sizeof first - 1), 0);
-    ck_assert_int_eq(akunu_tokenizer_encode(tokenizer, first, strlen(first), 0, &id, 1), 1);
-    ck_assert_int_eq(id, 0); /* a token like any other */
+    const char *first = text_of_first(&f);
     for (size_t i = 0; i < 2; i++)
         for (int plain = 0; plain < 2; plain++) { /* samplers, or the temperature alone */
             f.sampling.temperature = temperatures[i];
@@ -270,6 +277,7 @@ START_TEST(limited_texts)
 }
 END_TEST
 
+/* With samplers or the temperature alone, ended by a marker or by another text. */
 START_TEST(parallel)
 {
     struct fixture f;
@@ -277,7 +285,9 @@ START_TEST(parallel)
     akunu_sequence sequences[N_CHOICES];
     set_up(&f);
     f.sampling.temperature = 0.9f;
+    f.sampling.samplers = _i % 2 ? "temperature" : NULL;
     f.reasoning.budget = 5;
+    f.reasoning.closing = _i / 2 ? text_of_first(&f) : f.reasoning.end;
     sequences[0] = akunu_sequence_new(f.session);
     ck_assert_int_eq(akunu_session_generate_parallel(f.session, sequences, N_CHOICES, f.text.ids,
                                                      PROMPT, &f.params, on_choice, NULL, texts,
@@ -328,7 +338,7 @@ static Suite *suite(void)
     tcase_add_test(c, counted_tokens);
     tcase_add_test(c, refusals);
     tcase_add_test(c, limited_texts);
-    tcase_add_test(c, parallel);
+    tcase_add_loop_test(c, parallel, 0, 4);
     tcase_add_test(c, grammars);
     suite_add_tcase(s, c);
     return s;

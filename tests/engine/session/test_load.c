@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/gguf_files.h"
+#include "engine/backends/list.h"
+#include "tests/st_files.h"
 #include "tests/process.h"
 #include "engine/spec/model.h"
 
@@ -212,6 +213,58 @@ START_TEST(largest_gemmas)
 }
 END_TEST
 
+/* What is wrong in a file begins with its name, without the folders before it; that of a folder
+ * stays as it was given if it ends in a slash. */
+START_TEST(names_in_messages)
+{
+    struct test_folder folder = test_folder_begin();
+    char here[4096];
+    ck_assert_ptr_nonnull(getcwd(here, sizeof here));
+    test_write_text(&folder, "config.json", "{\"model_type\": \"gladiator\"}");
+    test_write_st(&folder, "model.safetensors", "{}", "", 0);
+    ck_assert_int_eq(chdir(folder.path), 0);
+    const char *name = strrchr(folder.path, '/') + 1;
+    char slash[80], within[100], dot[100];
+    snprintf(slash, sizeof slash, "%s/", folder.path);
+    snprintf(within, sizeof within, "../%s/../%s", name, name);
+    snprintf(dot, sizeof dot, "../%s", name);
+    const struct {
+        const char *path, *name;
+    } cases[] = {
+        { folder.path, name }, { slash, slash }, { within, name },
+        { dot, name },         { ".", "." },     { "./", "./" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_model *model = NULL;
+        struct ak_error error = { 0 };
+        char begin[120];
+        snprintf(begin, sizeof begin, "%s: ", cases[i].name);
+        ck_assert_int_ne(ak_model_load(cases[i].path, &quiet, &model, &error), AKUNU_OK);
+        ck_assert_msg(strncmp(error.message, begin, strlen(begin)) == 0 &&
+                          error.message[strlen(begin)] != '\0',
+                      "%s: \"%s\"", cases[i].path, error.message);
+        ck_assert_ptr_nonnull(strstr(error.message, "gladiator"));
+    }
+    ck_assert_int_eq(chdir(here), 0);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Without layers on a device, the CPU has the model, whichever backend was named. */
+START_TEST(no_layers_on_a_device)
+{
+    for (const struct ak_backend_ops *const *ops = ak_backend_list(); *ops; ops++) {
+        struct akunu_load_params params = { .n_threads = 1, .backend = (*ops)->name };
+        struct ak_model *model = NULL;
+        struct ak_error error = { 0 };
+        ck_assert_msg(ak_model_load(test_path("model.gguf"), &params, &model, &error) == AKUNU_OK,
+                      "%s: %s", (*ops)->name, error.message);
+        ck_assert_str_eq(model->backend->ops->name, "cpu");
+        ak_model_free(model);
+    }
+}
+END_TEST
+
 struct seen {
     int last, n;
     int stop_at;
@@ -408,6 +461,8 @@ int main(void)
     tcase_add_test(tests, changed_pattern);
     tcase_add_loop_test(tests, changed_factors, 0, 4);
     tcase_add_loop_test(tests, largest_gemmas, 0, 4);
+    tcase_add_test(tests, names_in_messages);
+    tcase_add_test(tests, no_layers_on_a_device);
     tcase_add_test(tests, stages);
     tcase_add_test(tests, adapters);
     tcase_add_test(tests, arena);

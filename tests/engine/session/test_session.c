@@ -50,6 +50,12 @@ static struct fixture *fixture_new(void)
     return f;
 }
 
+static const char *describe_fake(const struct ak_backend *b)
+{
+    (void)b;
+    return "fake";
+}
+
 static struct ak_session *open_session(struct fixture *f)
 {
     ck_assert_msg(ak_session_create(&f->model, &f->params, &f->session, &f->error) == AKUNU_OK,
@@ -211,6 +217,15 @@ START_TEST(fork_and_rewind)
         ck_assert_int_eq(new_sequence(f), i);
     ck_assert_int_eq(ak_session_sequence_new(f->session, &b, &f->error), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(f->error.message, "all 4 sequences of the session are in use"));
+    f->error.message[0] = '\0';
+    ck_assert_int_eq(ak_session_fork(f->session, a, 1, &b, &f->error), AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(f->error.message, "all 4 sequences of the session are in use (max_sequences)");
+
+    /* a fork may be the first sequence */
+    ck_assert_int_eq(a, 0);
+    ak_session_kv_sequence_free(&f->session->kv, a);
+    ck_assert_int_eq(ak_session_fork(f->session, 1, 110, &b, &f->error), AKUNU_OK);
+    ck_assert_int_eq(b, 0);
     fixture_free(f);
 }
 END_TEST
@@ -474,6 +489,10 @@ START_TEST(encoders_have_no_logits)
     ck_assert_int_eq(ak_session_prepare_sampled(f->session, &f->error), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_null(f->session->sampled);
     ck_assert_uint_eq(f->session->n_passes, 0);
+    struct ak_backend_table *hidden; /* their table has hidden states */
+    ck_assert_int_eq(ak_session_prepare_hidden(f->session, &hidden, &f->error), AKUNU_OK);
+    ck_assert_ptr_eq(hidden, f->session->logits);
+    ck_assert_int_eq(f->backend.n_prepared, 1);
     fixture_free(f);
 }
 END_TEST
@@ -831,6 +850,24 @@ START_TEST(bad_parameters)
 }
 END_TEST
 
+/* Keys and values have the types that were asked for, each its own. */
+START_TEST(types_of_the_cache)
+{
+    static const enum akunu_kv_type types[] = { AKUNU_KV_F16, AKUNU_KV_F32, AKUNU_KV_BF16 };
+    for (int i = 0; i < 9; i++) {
+        struct fixture *f = fixture_new();
+        f->params.k_type = types[i / 3];
+        f->params.v_type = types[i % 3];
+        open_session(f);
+        ck_assert_int_eq(f->session->options.kv.k_type, types[i / 3]);
+        ck_assert_int_eq(f->session->options.kv.v_type, types[i % 3]);
+        ck_assert_int_eq(f->session->kv.shape.k_type, types[i / 3]);
+        ck_assert_int_eq(f->session->kv.shape.v_type, types[i % 3]);
+        fixture_free(f);
+    }
+}
+END_TEST
+
 START_TEST(threads_of_the_environment)
 {
     static const char *const bad[] = { "0",  "x",          "-1",
@@ -839,7 +876,7 @@ START_TEST(threads_of_the_environment)
     static const struct {
         const char *text;
         unsigned threads;
-    } good[] = { { "10", 10 }, { "09", 9 }, { "9", 9 }, { "4294967295", UINT32_MAX } };
+    } good[] = { { "1", 1 }, { "10", 10 }, { "09", 9 }, { "9", 9 }, { "4294967295", UINT32_MAX } };
     struct fixture *f = fixture_new();
     setenv("AKUNU_THREADS", "3", 1);
     open_session(f);
@@ -990,6 +1027,14 @@ START_TEST(dropped_pages)
     struct fixture *f = fixture_new();
     struct ak_backend_ops ops = fake_ops;
     size_t last;
+    ops.describe = describe_fake;
+    f->backend.base.ops = &ops;
+    open_session(f);
+    ck_assert_int_eq(ak_session_evict(f->session, new_sequence(f), 256, AKUNU_KV_RECENT, &f->error),
+                     AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_str_eq(f->error.message,
+                     "the backend fake cannot drop parts of the KV cache; the cpu can");
+    ak_session_free(f->session);
     ops.skips_pages = true;
     ops.run = run_with_importance;
     f->backend.base.ops = &ops;
@@ -1041,12 +1086,6 @@ static void sum_inputs(struct ak_backend_table *table, struct ak_backend_input_s
     summed = table;
     n_summed += sums != NULL;
     given_sums = sums;
-}
-
-static const char *describe_fake(const struct ak_backend *b)
-{
-    (void)b;
-    return "fake";
 }
 
 /* A text runs in the table of the logits if their inputs are wanted, else in that of the hidden
@@ -1307,11 +1346,13 @@ START_TEST(tables_are_summed)
         uint64_t rows = n_tables == 1 ? 32 : n_tables == 2 ? 32 + 16 : 32 + 16 + 32;
         if (n_tables == 2)
             ck_assert_int_eq(ak_session_prepare_sampled(f->session, &f->error), AKUNU_OK);
-        if (n_tables == 3)
-            ck_assert_int_eq(ops.prepare(&f->backend.base, &f->model.hidden_table, NULL, NULL,
-                                         &f->session->options, f->session->kv.pool,
-                                         &f->session->hidden, &f->error),
-                             AKUNU_OK);
+        for (int i = 0; n_tables == 3 && i < 2; i++) { /* prepared once */
+            struct ak_backend_table *hidden;
+            ck_assert_int_eq(ak_session_prepare_hidden(f->session, &hidden, &f->error), AKUNU_OK);
+            ck_assert_ptr_eq(hidden, f->session->hidden);
+            ck_assert_ptr_eq(prepared(hidden)->table, &f->model.hidden_table);
+        }
+        ck_assert_int_eq(f->backend.n_prepared, n_tables);
         ck_assert_uint_eq(ak_session_scratch_bytes(f->session), rows * FAKE_VOCAB * sizeof(float));
         ak_session_counts(f->session, &counts);
         ck_assert_uint_eq(counts.gemv, rows);
@@ -1675,6 +1716,7 @@ int main(void)
     tcase_add_test(tests, passes_of_encoders);
     tcase_add_test(tests, sizes_of_sampled_tables);
     tcase_add_test(tests, bad_parameters);
+    tcase_add_test(tests, types_of_the_cache);
     tcase_add_test(tests, threads_of_the_environment);
     tcase_add_test(tests, pools);
     tcase_add_loop_test(tests, created_without_memory, 0, 2);
