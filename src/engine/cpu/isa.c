@@ -137,6 +137,11 @@ const char *ak_cpu_isa_problem(const char *name)
 }
 
 /* ---- Options ------------------------------------------------------------ */
+const char *ak_cpu_isa_option_name(enum ak_cpu_isa_option option)
+{
+    return options[option].name;
+}
+
 enum ak_cpu_isa ak_cpu_isa_option_bundle(enum ak_cpu_isa_option option)
 {
     return options[option].isa;

@@ -30,6 +30,8 @@ bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out);
 /* Why ak_cpu_parse_isa refuses the name, as a clause without a period; NULL: it does not. */
 const char *ak_cpu_isa_problem(const char *name);
 
+/* For configure --enable-isa=native (m4/ak_isa.m4), which asks this file what the machine has. */
+const char *ak_cpu_isa_option_name(enum ak_cpu_isa_option option);
 /* The bundle that has these instructions if the machine does. */
 enum ak_cpu_isa ak_cpu_isa_option_bundle(enum ak_cpu_isa_option option);
 bool ak_cpu_isa_option_is_usable(enum ak_cpu_isa_option option);
