@@ -194,8 +194,9 @@ void ak_convert_row_buffers_free(struct ak_convert_row_buffers *b);
 ak_status ak_convert_check_numbers(const struct ak_convert_tensor *t,
                                    const struct ak_convert_row_buffers *b, struct ak_error *error);
 
-/* The rows of a matrix of the new file in any order, by any thread. The plan outlives them. Close
- * *out in any case; NULL is allowed. */
+/* The rows of a matrix of the new file in any order, by any thread, without first_row, which only
+ * tables of positions have: they stay floats. The plan outlives the rows. Close *out in any case;
+ * NULL is allowed. */
 struct ak_convert_rows;
 ak_status ak_convert_rows_open(const struct ak_convert_plan *plan,
                                const struct ak_convert_tensor *t, struct ak_convert_rows **out,

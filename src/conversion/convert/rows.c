@@ -373,9 +373,9 @@ void ak_convert_rows_make(const struct ak_convert_rows *r, uint64_t row,
                           struct ak_convert_row_buffers *b, uint8_t *out)
 {
     for (uint32_t i = 0; i < r->n_parts; i++) {
-        uint64_t n = find_end(&r->parts[i]) - r->t->first_row;
+        uint64_t n = find_end(&r->parts[i]);
         if (row < n) {
-            make_row(&r->parts[i], r->t->first_row + row, b, out);
+            make_row(&r->parts[i], row, b, out);
             return;
         }
         row -= n;
