@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conversion/convert/gguf_write.h"
+#include "conversion/convert/convert.h"
 #include "tests/process.h"
 
 static struct test_folder folder;
@@ -685,6 +685,8 @@ START_TEST(vocabulary_sizes)
         check_value(p, "tokenizer.ggml.model", "s gpt2");
         check_value(p, "tokenizer.ggml.pre", "s gpt-2");
         check_value(p, "tokenizer.ggml.add_bos_token", "b 0");
+        check_value(p, "tokenizer.ggml.scores", "-"); /* which SentencePiece has */
+        check_value(p, "tokenizer.ggml.precompiled_charsmap", "-");
         ak_provider_close(p);
     }
     unlink(test_in(&folder, "tokenizer.json"));
@@ -761,6 +763,87 @@ START_TEST(stripping_tokens)
 }
 END_TEST
 
+/* ---- Step by step ------------------------------------------------------- */
+static bool is_left_out(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t)
+{
+    (void)plan;
+    return t->n_dims == 1;
+}
+
+/* A file in memory has the header of the one on the disk, and tensors that are where they are
+ * there: vectors are ones, or zeros; of matrices only their bytes are there, or all. */
+static void check_in_memory(int fd, const struct ak_provider *whole, bool is_hollow)
+{
+    struct ak_provider *p;
+    struct ak_error error;
+    struct ak_tensor x, y;
+    ck_assert_msg(ak_provider_open_fd(fd, &p, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_int_eq(close(fd), 0);
+    ck_assert_uint_eq(ak_provider_n_tensors(p), ak_provider_n_tensors(whole));
+    ck_assert_uint_eq(ak_provider_n_metas(p), ak_provider_n_metas(whole));
+    for (size_t i = 0; ak_provider_tensor(whole, i, &x); i++) {
+        ck_assert(ak_provider_tensor(p, i, &y));
+        ck_assert_str_eq(x.name, y.name);
+        ck_assert(x.offset == y.offset && x.bytes == y.bytes && x.type == y.type);
+        for (uint64_t k = 0; x.n_dims == 1 && k < x.shape[0]; k++)
+            ck_assert(((const float *)y.data)[k] == (is_hollow ? 1.0f : 0.0f));
+        ck_assert(x.n_dims == 1 || is_hollow || memcmp(x.data, y.data, x.bytes) == 0);
+    }
+    ak_provider_close(p);
+}
+
+static struct ak_convert_job *begin_ok(struct ak_error *error)
+{
+    static const struct ak_convert_options options = { .n_threads = 1 };
+    struct ak_convert_job *job;
+    ck_assert_msg(ak_convert_begin(folder.path, NULL, &options, &job, error) == AKUNU_OK, "%s",
+                  error->message);
+    return job;
+}
+
+/* Of a model whose vectors fill the places of tensors, and of one with smaller ones. */
+START_TEST(steps)
+{
+    struct ak_error error;
+    struct ak_tensor first;
+    uint64_t bytes;
+    int fd;
+    write_decoder(_i == 0 ? 0 : 7, "");
+    write_tokenizer("", "{}");
+    struct ak_provider *whole = convert_ok(folder.path, NULL);
+    ck_assert(ak_provider_tensor(whole, 0, &first));
+    struct ak_convert_job *job = begin_ok(&error);
+    ck_assert_int_eq(ak_convert_header_bytes(job, &bytes), AKUNU_OK);
+    ck_assert_uint_eq(bytes, first.offset);
+    ck_assert_int_eq(ak_convert_write_hollow(job, &fd), AKUNU_OK);
+    check_in_memory(fd, whole, true);
+    ck_assert_int_eq(ak_convert_write_partly(job, is_left_out, &fd), AKUNU_OK);
+    check_in_memory(fd, whole, false);
+    ak_convert_end(job);
+    ak_provider_close(whole);
+}
+END_TEST
+
+/* What no file can have, none in memory has. */
+static void check_steps_fail(const char *message)
+{
+    struct ak_error error;
+    uint64_t bytes;
+    int fd;
+    struct ak_convert_job *job = begin_ok(&error);
+    size_t n_open = test_count_open();
+    for (int i = 0; i < 3; i++) {
+        error.message[0] = '\0';
+        ak_status status = i == 0 ? ak_convert_header_bytes(job, &bytes) :
+                           i == 1 ? ak_convert_write_hollow(job, &fd) :
+                                    ak_convert_write_partly(job, is_left_out, &fd);
+        ck_assert_msg(status == AKUNU_ERROR_UNSUPPORTED, "step %d", i);
+        ck_assert_msg(strstr(error.message, message), "step %d: %s", i, error.message);
+    }
+    ck_assert_uint_eq(test_count_open(), n_open);
+    ak_convert_end(job);
+}
+
 /* ---- Chat templates ----------------------------------------------------- */
 /* The file of its own comes first; lists have at most 64 elements and names of 63 bytes. */
 START_TEST(templates)
@@ -794,6 +877,7 @@ START_TEST(templates)
         if (n == 65) {
             check_fails(folder.path, NULL, AKUNU_ERROR_UNSUPPORTED,
                         "chat_template is a list of 65 templates; at most 64");
+            check_steps_fail("chat_template is a list of 65 templates; at most 64");
             continue;
         }
         p = convert_ok(folder.path, NULL);
@@ -872,6 +956,7 @@ int main(void)
     tcase_add_test(t, vocabulary_sizes);
     tcase_add_test(t, slow_tokenizer);
     tcase_add_test(t, stripping_tokens);
+    tcase_add_loop_test(t, steps, 0, 2);
     tcase_add_test(t, templates);
     tcase_add_test(t, refused);
     SRunner *runner = srunner_create(suite);
