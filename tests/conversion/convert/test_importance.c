@@ -4,6 +4,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "conversion/convert/gguf_write.h"
 #include "conversion/convert/importance.h"
 #include "tests/api/failure.h"
 #include "tests/golden_model.h"
@@ -491,6 +492,97 @@ START_TEST(other_columns)
 }
 END_TEST
 
+/* A GGUF file of sums and counts, and what is said about it. */
+struct foreign {
+    const char *sums, *counts; /* names; NULL: none */
+    enum ak_quant_type sums_type, counts_type;
+    uint64_t n_sums, n_counts;
+    enum { NO_DATASETS, TEXTS, NUMBERS, ONE_TEXT } datasets;
+    const char *said; /* NULL: it is read */
+};
+
+static void write_foreign(const struct foreign *f, const char *path)
+{
+    static const struct ak_text texts[] = { { "a", 1 }, { "text b", 6 } };
+    static const float ones[64] = { 1.0f, 1.0f };
+    struct ak_error error = { 0 };
+    struct ak_gguf_writer w = ak_gguf_writer_begin(&error);
+    if (f->datasets == TEXTS)
+        ak_gguf_writer_put_texts(&w, "imatrix.datasets", texts, 2);
+    else if (f->datasets == NUMBERS)
+        ak_gguf_writer_put_ints(&w, "imatrix.datasets", (const int32_t[]){ 5, 7 }, 2);
+    else if (f->datasets == ONE_TEXT)
+        ak_gguf_writer_put_string(&w, "imatrix.datasets", "text");
+    if (f->sums)
+        ak_gguf_writer_put_tensor(&w, f->sums, f->sums_type, 1, &f->n_sums);
+    if (f->counts)
+        ak_gguf_writer_put_tensor(&w, f->counts, f->counts_type, 1, &f->n_counts);
+    ak_gguf_writer_open(&w, path);
+    for (int i = 0; i < !!f->sums + !!f->counts; i++) {
+        enum ak_quant_type type = i == 0 ? f->sums_type : f->counts_type;
+        ak_gguf_writer_write(&w, ones,
+                             (i == 0 ? f->n_sums : f->n_counts) * ak_quant_info(type)->block_bytes);
+        ak_gguf_writer_end_tensor(&w);
+    }
+    ck_assert_msg(ak_gguf_writer_finish(&w) == AKUNU_OK, "%s", error.message);
+}
+
+START_TEST(foreign_files)
+{
+#define SUMS "blk.0.ffn_up.weight.in_sum2"
+#define COUNTS "blk.0.ffn_up.weight.counts"
+    static const struct foreign files[] = {
+        { SUMS, COUNTS, AK_QUANT_F32, AK_QUANT_F32, 2, 1, NO_DATASETS, NULL },
+        { SUMS, COUNTS, AK_QUANT_F32, AK_QUANT_F32, 2, 1, TEXTS, NULL },
+        /* which are no names of texts */
+        { SUMS, COUNTS, AK_QUANT_F32, AK_QUANT_F32, 2, 1, NUMBERS, NULL },
+        { SUMS, COUNTS, AK_QUANT_F32, AK_QUANT_F32, 2, 1, ONE_TEXT, NULL },
+        { SUMS, NULL, AK_QUANT_F32, AK_QUANT_F32, 2, 1, TEXTS,
+          "blk.0.ffn_up.weight.in_sum2 has no .counts beside it" },
+        { SUMS, "blk.1.ffn_up.weight.counts", AK_QUANT_F32, AK_QUANT_F32, 2, 1, TEXTS,
+          "blk.0.ffn_up.weight.in_sum2 has no .counts beside it" },
+        { "blk.0.\x1b.in_sum2", NULL, AK_QUANT_F32, AK_QUANT_F32, 2, 1, TEXTS,
+          "blk.0.\\x1b.in_sum2 has no .counts beside it" },
+        { SUMS, COUNTS, AK_QUANT_F16, AK_QUANT_F32, 2, 1, TEXTS,
+          "blk.0.ffn_up.weight.in_sum2 has 2 values of F16 for 1 matrices; expected F32, as many "
+          "for each" },
+        { SUMS, COUNTS, AK_QUANT_F32, AK_QUANT_F16, 6, 2, TEXTS,
+          "blk.0.ffn_up.weight.in_sum2 has 6 values of F32 for 2 matrices; expected F32, as many "
+          "for each" },
+        { SUMS, COUNTS, AK_QUANT_F32, AK_QUANT_F32, 5, 3, TEXTS,
+          "blk.0.ffn_up.weight.in_sum2 has 5 values of F32 for 3 matrices; expected F32, as many "
+          "for each" },
+        { NULL, COUNTS, AK_QUANT_F32, AK_QUANT_F32, 2, 1, TEXTS, "no tensor ends in .in_sum2" },
+        { NULL, NULL, AK_QUANT_F32, AK_QUANT_F32, 2, 1, NO_DATASETS, "no tensor ends in .in_sum2" },
+    };
+    struct test_folder folder = test_folder_begin();
+    char path[96], said[256];
+    snprintf(path, sizeof path, "%s", test_in(&folder, "importance"));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct ak_importance im;
+        struct ak_error error = { 0 };
+        write_foreign(&files[i], path);
+        snprintf(said, sizeof said, "%s: %s", path, files[i].said ? files[i].said : "");
+        ak_status status = ak_importance_read(path, &im, &error);
+        ck_assert_msg(status == (files[i].said ? AKUNU_ERROR_FORMAT : AKUNU_OK), "case %zu: %s", i,
+                      error.message);
+        if (files[i].said) {
+            ck_assert_str_eq(error.message, said);
+        } else {
+            ck_assert(im.n == 1 && strcmp(im.entries[0].name, "blk.0.ffn_up.weight") == 0);
+            ck_assert_uint_eq(im.n_datasets, files[i].datasets == TEXTS ? 2 : 0);
+            ck_assert(im.n_datasets == 0 ||
+                      (strcmp(im.datasets[0], "a") == 0 && strcmp(im.datasets[1], "text b") == 0));
+        }
+        ak_importance_free(&im);
+        unlink(path);
+    }
+    test_folder_end(&folder);
+#undef SUMS
+#undef COUNTS
+}
+END_TEST
+
 /* Each length of a file, and each of its bytes changed, is read or refused. */
 START_TEST(damaged)
 {
@@ -537,6 +629,7 @@ int main(void)
     tcase_add_test(t, combined);
     tcase_add_test(t, refused);
     tcase_add_test(t, other_columns);
+    tcase_add_test(t, foreign_files);
     tcase_add_loop_test(t, damaged, 0, 2);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
