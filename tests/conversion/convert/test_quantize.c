@@ -3,6 +3,7 @@
  * tests/conversion/quantize. */
 #include "tests/conversion/convert/models.h"
 #include "tests/last_logits.h"
+#include "tests/process.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -115,14 +116,39 @@ static void put_layer(struct gguf *g, int m, int layer)
         put_tensor(g, layer, "ffn_gate_inp.weight", width, experts, 0);
 }
 
-static void write_model(const struct test_folder *folder, int m)
+static struct gguf begin_gguf(const char *architecture)
 {
     struct gguf g = { .n_metas = 1 };
-    struct test_bytes file = { 0 };
-    const char *architecture = models[m].architecture;
     test_append_text(&g.metas, "general.architecture");
     test_append_u32(&g.metas, 8);
     test_append_text(&g.metas, architecture);
+    return g;
+}
+
+/* model.gguf, whose data are zeros. */
+static void write_gguf(const struct test_folder *folder, struct gguf *g)
+{
+    struct test_bytes file = { 0 };
+    test_append(&file, "GGUF", 4);
+    test_append_u32(&file, 3);
+    test_append_u64(&file, g->n_tensors);
+    test_append_u64(&file, g->n_metas);
+    test_append(&file, g->metas.data, g->metas.n);
+    test_append(&file, g->tensors.data, g->tensors.n);
+    uint8_t *zeros = calloc(1, g->at + 32);
+    test_append(&file, zeros, -file.n & 31);
+    test_append(&file, zeros, g->at);
+    test_write(folder, "model.gguf", file.data, file.n);
+    free(zeros);
+    free(g->metas.data);
+    free(g->tensors.data);
+    free(file.data);
+}
+
+static void write_model(const struct test_folder *folder, int m)
+{
+    const char *architecture = models[m].architecture;
+    struct gguf g = begin_gguf(architecture);
     put_u32(&g, architecture, "block_count", models[m].layers);
     put_u32(&g, architecture, "embedding_length", models[m].width);
     put_u32(&g, architecture, "attention.head_count", models[m].heads);
@@ -135,20 +161,7 @@ static void write_model(const struct test_folder *folder, int m)
         put_tensor(&g, -1, "output.weight", models[m].width, 4, 0);
     for (uint32_t layer = 0; layer < models[m].layers; layer++)
         put_layer(&g, m, (int)layer);
-    test_append(&file, "GGUF", 4);
-    test_append_u32(&file, 3);
-    test_append_u64(&file, g.n_tensors);
-    test_append_u64(&file, g.n_metas);
-    test_append(&file, g.metas.data, g.metas.n);
-    test_append(&file, g.tensors.data, g.tensors.n);
-    uint8_t *zeros = calloc(1, g.at + 32);
-    test_append(&file, zeros, -file.n & 31);
-    test_append(&file, zeros, g.at);
-    test_write(folder, "model.gguf", file.data, file.n);
-    free(zeros);
-    free(g.metas.data);
-    free(g.tensors.data);
-    free(file.data);
+    write_gguf(folder, &g);
 }
 
 struct choices {
@@ -230,6 +243,57 @@ START_TEST(mixes_of_llama_cpp)
     ck_assert_int_gt(n_checked, 220);
     free(c);
     free(golden.data);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Matrices that llama-quantize leaves as they are, by parts of their names, and others. */
+START_TEST(left_as_they_are)
+{
+    static const struct {
+        int layer;
+        const char *part, *type;
+    } cases[] = {
+        { 0, "attn_q.weight", "Q4_0" },
+        { 0, "attn_q.scale", "F16" },
+        { 0, "attn_q_norm.weight", "F16" },
+        { 0, "norm.weight", "Q4_0" },
+        { 0, "ffn_gate_inp_shexp.weight", "F16" },
+        { 0, "ffn_gate.weight", "Q4_0" },
+        { -1, "altup_proj.weight", "F16" },
+        { 0, "laurel_l.weight", "F16" },
+        { -1, "per_layer_model_proj.weight", "F16" },
+        { 0, "per_layer_proj.weight", "Q4_0" },
+        { -1, "position_embd.weight", "F16" },
+        { -1, "token_types.weight", "F16" },
+        { 0, "ssm_conv1d.weight", "F16" },
+        { 0, "ssm_in.weight", "Q4_0" },
+        { 0, "shortconv.conv.weight", "F16" },
+        { 0, "shortconv.in_proj.weight", "Q4_0" },
+        { 0, "attn_rel_b.weight", "F16" },
+        { 0, "ffn_gate_tid2eid.weight", "F16" },
+        { 0, "time_mix_w1.weight", "F16" },
+        { 0, "channel_mix_key.weight", "Q4_0" },
+        { 0, "indexer.attn_k.weight", "F16" },
+        { 0, "weigh", "F16" }, /* shorter than the ending of those that are quantized */
+    };
+    enum { N = sizeof cases / sizeof *cases };
+    struct test_folder folder = test_folder_begin();
+    struct choices *c = calloc(1, sizeof *c);
+    struct gguf g = begin_gguf("falcon");
+    char name[64];
+    for (size_t i = 0; i < N; i++)
+        put_tensor(&g, cases[i].layer, cases[i].part, 256, 2, 0);
+    write_gguf(&folder, &g);
+    choose(test_in(&folder, "model.gguf"), "Q4_0", NULL, c);
+    ck_assert_uint_eq(c->n, N);
+    for (size_t i = 0; i < N; i++) {
+        snprintf(name, sizeof name, cases[i].layer < 0 ? "%.0d%s" : "blk.%d.%s",
+                 cases[i].layer < 0 ? 0 : cases[i].layer, cases[i].part);
+        ck_assert_msg(strcmp(find_choice(c, name), cases[i].type) == 0, "%s: %s, not %s", name,
+                      find_choice(c, name), cases[i].type);
+    }
+    free(c);
     test_folder_end(&folder);
 }
 END_TEST
@@ -596,7 +660,7 @@ START_TEST(importance_refused)
     snprintf(path, sizeof path, "%s", test_in(&folder, "copy.gguf"));
     struct test_bytes model = test_read("models/qwen3.gguf");
     test_write(&folder, "copy.gguf", model.data, model.n);
-    check_fails(&params, AKUNU_ERROR_FORMAT, "in_sum2");
+    check_fails(&params, AKUNU_ERROR_FORMAT, "copy.gguf: no tensor ends in .in_sum2");
     free(model.data);
     test_folder_end(&folder);
 }
@@ -619,7 +683,9 @@ START_TEST(while_loading)
     load.n_threads = 3;
     float *of_file = test_last_logits(to, &load, &n_file);
     load.quantize = "Q4_0";
+    size_t n_open = test_count_open();
     float *loaded = test_last_logits(from, &load, &n);
+    ck_assert_uint_eq(test_count_open(), n_open);
     ck_assert_uint_eq(n, n_file);
     ck_assert_mem_eq(loaded, of_file, n * sizeof *loaded);
     free(loaded);
@@ -629,12 +695,46 @@ START_TEST(while_loading)
 }
 END_TEST
 
+/* What is refused for a file is refused here too, with the same words, and nothing stays open. */
+START_TEST(not_while_loading)
+{
+    static const struct {
+        const char *source, *type, *said; /* source NULL: that of write_model */
+    } cases[] = {
+        { "models/qwen3.gguf", "Q9", "no type or mix is called 'Q9'" },
+        { NULL, "IQ2_XXS",
+          "blk.0.attn_q.weight as IQ2_XXS needs an importance matrix (--imatrix)" },
+        { "models/mixed.gguf", "Q4_0", "already" },
+        { "nothing", "Q4_0", "no such file" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct akunu_load_params load;
+        struct test_folder folder;
+        begin(&folder, cases[i].source ? cases[i].source : "");
+        if (!cases[i].source) {
+            write_model(&folder, 0);
+            snprintf(from, sizeof from, "%s", test_in(&folder, "model.gguf"));
+        }
+        akunu_load_params_default(&load, sizeof load);
+        load.no_cache = true;
+        load.quantize = cases[i].type;
+        size_t n_open = test_count_open();
+        ck_assert_msg(akunu_model_load(from, &load) == NULL, "%s as %s", from, cases[i].type);
+        ck_assert_msg(strstr(akunu_last_error(), cases[i].said), "%s", akunu_last_error());
+        ck_assert_uint_eq(test_count_open(), n_open);
+        test_check_unmapped();
+        test_folder_end(&folder);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quantize");
     TCase *t = tcase_create("quantize");
     suite_add_tcase(suite, t);
     tcase_add_loop_test(t, mixes_of_llama_cpp, 0, N_MODELS);
+    tcase_add_test(t, left_as_they_are);
     tcase_add_loop_test(t, near_and_the_same, 0, 7);
     tcase_add_test(t, exceptions);
     tcase_add_test(t, types_that_do_not_fit);
@@ -645,6 +745,7 @@ int main(void)
     tcase_add_test(t, importance_needed);
     tcase_add_test(t, importance_refused);
     tcase_add_loop_test(t, while_loading, 0, 4);
+    tcase_add_test(t, not_while_loading);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
