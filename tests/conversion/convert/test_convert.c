@@ -136,12 +136,40 @@ static const char *const encoders[] = { "bert", "xlm-roberta", "nomic-bert", "mo
                                         "jina-bert-v2" };
 enum { N_ENCODERS = sizeof encoders / sizeof *encoders };
 
+static const char *const quantized[] = { "awq",       "ct-int8",      "ct-packed", "fp8",
+                                         "fp8-mixed", "fp8-rows",     "fp8-wide",  "gptq",
+                                         "gptq-act",  "gptq-dynamic", "gptq-v2",   "mlx",
+                                         "mlx-f16",   "mlx-mxfp4",    "npy-int4",  "npy-int8" };
+enum { N_QUANTIZED = sizeof quantized / sizeof *quantized };
+
 static void find_tensor(const struct ak_provider *p, const char *name, struct ak_tensor *out)
 {
     size_t i = 0;
     while (ak_provider_tensor(p, i, out) && strcmp(out->name, name) != 0)
         i++;
     ck_assert_msg(i < ak_provider_n_tensors(p), "%s is missing", name);
+}
+
+static size_t count_elements(const struct ak_tensor *t)
+{
+    size_t n = 1;
+    for (unsigned d = 0; d < t->n_dims; d++)
+        n *= (size_t)t->shape[d];
+    return n;
+}
+
+/* The same floats, whatever the types. */
+static void check_elements(const struct ak_tensor *x, const struct ak_tensor *y)
+{
+    size_t n = count_elements(x);
+    ck_assert_uint_eq(count_elements(y), n);
+    float *values = malloc(2 * n * sizeof *values);
+    ak_tensor_dequantize(x, 0, n, values);
+    ak_tensor_dequantize(y, 0, n, values + n);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(values[i] == values[n + i], "%s[%zu] is %g, not %g", y->name, i,
+                      (double)values[n + i], (double)values[i]);
+    free(values);
 }
 
 /* Of those that llama.cpp's converter writes for a BERT only, the golden files have all. */
@@ -185,6 +213,99 @@ START_TEST(converted_encoders)
     }
     ak_provider_close(ours);
     ak_provider_close(golden);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Heads of rerankers, whose tensors may be the first of their file, under llama.cpp's names; a
+ * model without one has none. */
+START_TEST(heads)
+{
+    static const struct {
+        const char *from;
+        const char *names[4][2]; /* in the source and in the new file; NULL: the head lacks it */
+    } cases[] = {
+        { "rerankers/roberta",
+          { { "classifier.dense.weight", "cls.weight" },
+            { "classifier.dense.bias", "cls.bias" },
+            { "classifier.out_proj.weight", "cls.output.weight" },
+            { "classifier.out_proj.bias", "cls.output.bias" } } },
+        { "rerankers/bert",
+          { { "bert.pooler.dense.weight", "cls.weight" },
+            { "bert.pooler.dense.bias", "cls.bias" },
+            { "classifier.weight", "cls.output.weight" },
+            { "classifier.bias", "cls.output.bias" } } },
+        { "rerankers/qwen3",
+          { { NULL, "cls.weight" },
+            { NULL, "cls.bias" },
+            { "score.weight", "cls.output.weight" },
+            { NULL, "cls.output.bias" } } },
+        { "encoders/bert",
+          { { NULL, "cls.weight" },
+            { NULL, "cls.bias" },
+            { NULL, "cls.output.weight" },
+            { NULL, "cls.output.bias" } } },
+    };
+    struct test_folder folder = test_folder_begin();
+    char to[96], from[4096];
+    struct ak_tensor x, y;
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    snprintf(from, sizeof from, "%s", test_path(cases[_i].from));
+    ck_assert_msg(test_convert_weights(from, to) == AKUNU_OK, "%s", akunu_last_error());
+    struct ak_provider *a = open_ok(from), *b = open_ok(to);
+    for (size_t i = 0; i < 4; i++) {
+        const char *old = cases[_i].names[i][0], *new = cases[_i].names[i][1];
+        size_t n = 0;
+        for (size_t k = 0; ak_provider_tensor(b, k, &y); k++)
+            n += strcmp(y.name, new) == 0;
+        ck_assert_msg(n == (old != NULL), "%s has %zu %s", cases[_i].from, n, new);
+        if (!old)
+            continue;
+        find_tensor(a, old, &x);
+        find_tensor(b, new, &y);
+        ck_assert(x.n_dims == y.n_dims && memcmp(x.shape, y.shape, sizeof x.shape) == 0);
+        check_elements(&x, &y);
+    }
+    ak_provider_close(a);
+    ak_provider_close(b);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* ---- Quantized folders -------------------------------------------------- */
+/* The elements are those that the schemes' references compute. Rows of other matrices have another
+ * order in the new file. */
+START_TEST(quantized_folders)
+{
+    static const char *const names[][2] = {
+        { "model.embed_tokens.weight", "token_embd.weight" },
+        { "model.layers.0.self_attn.v_proj.weight", "blk.0.attn_v.weight" },
+        { "model.layers.0.self_attn.o_proj.weight", "blk.0.attn_output.weight" },
+        { "model.layers.0.mlp.gate_proj.weight", "blk.0.ffn_gate.weight" },
+        { "model.layers.0.mlp.up_proj.weight", "blk.0.ffn_up.weight" },
+        { "model.layers.0.mlp.down_proj.weight", "blk.0.ffn_down.weight" },
+        { "lm_head.weight", "output.weight" },
+    };
+    struct test_folder folder = test_folder_begin();
+    char to[96], from[4096], path[64];
+    struct ak_tensor x, y;
+    snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
+    snprintf(path, sizeof path, "quantized/%s", quantized[_i]);
+    snprintf(from, sizeof from, "%s", test_path(path));
+    struct akunu_convert_params params = params_of("F32");
+    ck_assert_msg(akunu_file_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    struct ak_provider *a = open_ok(from), *b = open_ok(to);
+    int n_composed = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        find_tensor(a, names[i][0], &x);
+        find_tensor(b, names[i][1], &y);
+        n_composed += x.composed_tensor != NULL;
+        ck_assert_int_eq(y.type, AK_QUANT_F32);
+        check_elements(&x, &y);
+    }
+    ck_assert_int_ge(n_composed, 4);
+    ak_provider_close(a);
+    ak_provider_close(b);
     test_folder_end(&folder);
 }
 END_TEST
@@ -772,6 +893,8 @@ int main(void)
     tcase_add_loop_test(tests, as_stored, 0, 6);
     tcase_add_loop_test(tests, types, 0, 4);
     tcase_add_loop_test(tests, converted_encoders, 0, N_ENCODERS);
+    tcase_add_loop_test(tests, heads, 0, 4);
+    tcase_add_loop_test(tests, quantized_folders, 0, N_QUANTIZED);
     tcase_add_loop_test(tests, byte_level, 0, 5);
     tcase_add_loop_test(tests, merges_as_scores, 0, 3);
     tcase_add_loop_test(tests, tokenizers_of_encoders, 0, N_VOCABULARIES);
