@@ -5,6 +5,7 @@
 #define TESTS_FAKE_BACKEND_H
 
 #include "tests/test.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,22 @@ static int32_t fake_sample(const float *logits, const struct ak_gumbel_params *g
     return (int32_t)(gumbel->temperature > 0.0f ? (gumbel->seed + position) % FAKE_VOCAB : best);
 }
 
+/* The n_best largest logits, and those that equal the last of them, are all that is there. */
+static void fake_keep_best(float *logits, uint32_t n_best)
+{
+    float last = INFINITY;
+    for (uint32_t n = 0; n < n_best && n < FAKE_VOCAB;) {
+        float next = -INFINITY;
+        for (uint32_t v = 0; v < FAKE_VOCAB; v++)
+            next = logits[v] < last && logits[v] > next ? logits[v] : next;
+        for (uint32_t v = 0; v < FAKE_VOCAB; v++)
+            n += logits[v] == next;
+        last = next;
+    }
+    for (uint32_t v = 0; n_best > 0 && v < FAKE_VOCAB; v++)
+        logits[v] = logits[v] < last ? -INFINITY : logits[v];
+}
+
 static void fake_run(struct ak_backend_table *prepared, const struct ak_batch *b)
 {
     struct fake_prepared *p = (struct fake_prepared *)prepared;
@@ -168,6 +185,7 @@ static void fake_run(struct ak_backend_table *prepared, const struct ak_batch *b
             p->logits[(size_t)row * FAKE_VOCAB + v] = fake_logit(ids, n, v);
         p->sampled[row] =
             fake_sample(p->logits + (size_t)row * FAKE_VOCAB, &b->gumbel, b->positions[i]);
+        fake_keep_best(p->logits + (size_t)row * FAKE_VOCAB, b->n_best);
         free(ids);
     }
     p->gumbel = b->gumbel;

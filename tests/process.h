@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Entries of a folder, "." and ".." among them. */
 static inline size_t test_count_entries(const char *path)
@@ -24,6 +25,20 @@ static inline size_t test_count_entries(const char *path)
 static inline size_t test_count_open(void)
 {
     return test_count_entries("/proc/self/fd");
+}
+
+/* Threads, and two more entries. */
+static inline size_t test_count_threads(void)
+{
+    return test_count_entries("/proc/self/task");
+}
+
+/* No more threads than `n`; those that were joined may be listed a moment longer. */
+static inline void test_await_threads(size_t n)
+{
+    for (int i = 0; i < 5000 && test_count_threads() > n; i++)
+        usleep(1000);
+    ck_assert_uint_le(test_count_threads(), n);
 }
 
 /* No GGUF or SafeTensors file is mapped. */

@@ -12,6 +12,7 @@
 
 #include "tests/fake_backend.h"
 #include "tests/out_of_memory.h"
+#include "tests/process.h"
 #include "base/random.h"
 #include "engine/generate/generate.h"
 #include "engine/schedule/prefix_tree.h"
@@ -41,6 +42,7 @@ struct fixture {
     double now, pass_seconds, token_seconds;
     uint64_t n_ended;
     struct text texts[REQUESTS][COMPLETIONS];
+    size_t n_threads; /* of the process, before it had a scheduler */
 };
 
 /* A request as the tests ask for it. */
@@ -65,6 +67,7 @@ static struct fixture *fixture_new(void)
 {
     struct fixture *f = calloc(1, sizeof *f);
     ck_assert_ptr_nonnull(f);
+    f->n_threads = test_count_threads();
     f->pass_seconds = 1.0;
     f->token_seconds = 0.01;
     f->backend.base.ops = &fake_ops;
@@ -95,6 +98,7 @@ static void start(struct fixture *f)
 static void fixture_free(struct fixture *f)
 {
     ak_sched_free(f->sched);
+    test_await_threads(f->n_threads);
     ck_assert_uint_eq(f->backend.allocated, 0);
     ck_assert_int_eq(f->backend.n_prepared, 0);
     free(f);
@@ -463,6 +467,16 @@ START_TEST(least_recent_goes_first)
     for (int i = 0; i < 3; i++)
         ck_assert(ak_sched_tree_evict(&tree));
     ck_assert(!ak_sched_tree_evict(&tree));
+    ck_assert_uint_eq(kv.n_free, 8);
+    /* to look for a text of which nothing is there is no use of another one */
+    for (int i = 0; i < 2; i++)
+        use_text(&tree, ids[i], false);
+    ck_assert_uint_eq(count_cached(&tree, ids[2]), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert(ak_sched_tree_evict(&tree));
+    ck_assert_uint_eq(count_cached(&tree, ids[0]), 0);
+    ck_assert_uint_eq(count_cached(&tree, ids[1]), 2 * PAGE);
+    ak_sched_tree_clear(&tree);
     ck_assert_uint_eq(kv.n_free, 8);
     ak_session_kv_clear(&kv);
     fixture_free(f);
