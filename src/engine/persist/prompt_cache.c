@@ -46,10 +46,10 @@ static int open_folder(const struct ak_session *s, const struct akunu_prompt_cac
     return dir;
 }
 
+/* Whether it is worth a look by ak_save_open. Headers that could not be read are zeros. */
 static bool is_ours(const struct ak_store_entry *e, const struct ak_store_key *key)
 {
-    return e->kind == AK_STORE_PROMPT && e->built > 0 &&
-           memcmp(&e->header.key, key, sizeof *key) == 0;
+    return memcmp(&e->header.key, key, sizeof *key) == 0;
 }
 
 /* Finds the text with the longest common prefix, *common tokens of the n at `ids`, and leaves it
