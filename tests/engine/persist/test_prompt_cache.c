@@ -36,6 +36,7 @@ struct fixture {
     size_t n_vocab;
     char log[512];
     int n_warnings, n_notices;
+    size_t n_open; /* files, before the test */
 };
 
 static void on_log(enum akunu_log_level level, const char *line, void *user)
@@ -71,6 +72,7 @@ static void set_up_with(struct fixture *f, const char *name, enum akunu_kv_type 
     f->n_vocab = info.vocab_size;
     f->session = open_session(f, f->model, kv, 2);
     f->n_warnings = 0;
+    f->n_open = test_count_open();
 }
 
 static void set_up(struct fixture *f)
@@ -104,6 +106,7 @@ static int n_prompts(const struct fixture *f)
 static void tear_down(struct fixture *f)
 {
     char names[FILES][512];
+    ck_assert_uint_eq(test_count_open(), f->n_open);
     chmod(f->dir, 0700);
     for (int i = 0, n = files_of(f, "", names); i < n; i++)
         unlink(names[i]);
@@ -592,7 +595,81 @@ START_TEST(rounding_is_told_apart)
 }
 END_TEST
 
+/* What a session computes keys and values with is in its key: every bit of it counts. */
+START_TEST(bits_are_told_apart)
+{
+    struct fixture f;
+    struct ak_store_key key, other;
+    struct ak_model_adapter adapter = { .bytes = 1 };
+    set_up(&f);
+    struct ak_model *m = f.model->inner;
+    struct ak_kv_shape *shape = &f.session->inner->kv.shape;
+    const struct {
+        const char *name;
+        void *at;
+        size_t n;
+    } fields[] = {
+#define FIELD(of) { #of, &(of), sizeof(of) }
+        FIELD(m->rope.scaling),
+        FIELD(m->rope.yarn_orig_ctx),
+        FIELD(m->rope.freq_base),
+        FIELD(m->rope.freq_scale),
+        FIELD(m->rope.yarn_ext_factor),
+        FIELD(m->rope.yarn_attn_factor),
+        FIELD(m->rope.yarn_beta_fast),
+        FIELD(m->rope.yarn_beta_slow),
+        FIELD(adapter.bytes),
+        FIELD(adapter.mtime_ns),
+        FIELD(adapter.hash[0]),
+        FIELD(adapter.hash[1]),
+        FIELD(adapter.scale),
+        FIELD(shape->n_layers),
+        FIELD(shape->n_kv_heads),
+        FIELD(shape->head_dim),
+        FIELD(m->prefill),
+#undef FIELD
+    };
+    struct ak_model_adapter *adapters = m->adapters;
+    size_t n_adapters = m->n_adapters;
+    m->adapters = &adapter;
+    m->n_adapters = 1;
+    ak_save_key(f.session->inner, &key);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        for (size_t bit = 0; bit < 8 * fields[i].n; bit++) {
+            uint8_t *byte = (uint8_t *)fields[i].at + bit / 8, kept = *byte;
+            *byte ^= (uint8_t)(1 << bit % 8);
+            ak_save_key(f.session->inner, &other);
+            *byte = kept;
+            ck_assert_msg(memcmp(&key, &other, sizeof key) != 0, "bit %zu of %s", bit,
+                          fields[i].name);
+        }
+    ak_save_key(f.session->inner, &other);
+    ck_assert_mem_eq(&key, &other, sizeof key);
+    m->n_adapters = 0;
+    ak_save_key(f.session->inner, &other);
+    ck_assert_int_ne(memcmp(&key, &other, sizeof key), 0);
+    m->adapters = adapters;
+    m->n_adapters = n_adapters;
+    tear_down(&f);
+}
+END_TEST
+
 /* ---- What is kept ------------------------------------------------------- */
+/* The places of a file's parts (engine/persist/save.h): no page lies where hashes are. */
+START_TEST(parts_of_files)
+{
+    struct fixture f;
+    set_up(&f);
+    uint64_t page_bytes = ak_kv_page_bytes(&f.session->inner->kv.shape);
+    for (uint32_t n = 1; n < 4200; n++) {
+        uint64_t n_pages = (n + 63) / 64, hashes = 4096 + (4 * (uint64_t)n + 63) / 64 * 64,
+                 pages = (hashes + 16 * n_pages + 4095) / 4096 * 4096;
+        ck_assert_uint_eq(ak_save_bytes(f.session->inner, n), pages + n_pages * page_bytes - 4096);
+    }
+    tear_down(&f);
+}
+END_TEST
+
 START_TEST(longer_texts)
 {
     struct fixture f;
@@ -639,6 +716,8 @@ START_TEST(longest_beginning)
         ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT),
                           i == 0 ? kept[i].n : (size_t)kept[i].same);
     }
+    text_of(&f, 9, 0, ids); /* of one without the first token nothing is */
+    ck_assert_uint_eq(count_restored(f.session, &cache, ids, PROMPT), 0);
     ck_assert_uint_eq(test_count_open(), n_open);
     tear_down(&f);
 }
@@ -937,6 +1016,7 @@ START_TEST(without_standard_input)
     size_t n_open = test_count_open();
     close(0);
     keep(&f, &cache, ids, 100);
+    ck_assert_int_eq(f.n_warnings, 0);
     ck_assert_uint_eq(check_same(&f, f.session, &cache, ids, 100), 99);
     ck_assert_int_eq(files_of(&f, ".prompt", names), 1);
     change_byte(names[0], 20000);
@@ -946,8 +1026,8 @@ START_TEST(without_standard_input)
     ck_assert_uint_eq(check_same(&f, f.session, &file, ids, 100), 99);
     ck_assert_uint_eq(test_count_open(), n_open - 1);
     ck_assert_int_eq(dup(input), 0);
-    close(input);
     tear_down(&f);
+    close(input);
 }
 END_TEST
 
@@ -1129,6 +1209,8 @@ int main(void)
     tcase_add_test(told_apart, contexts_are_told_apart);
     tcase_add_loop_test(told_apart, weights_are_told_apart, 0, 2);
     tcase_add_test(told_apart, rounding_is_told_apart);
+    tcase_add_test(told_apart, bits_are_told_apart);
+    tcase_add_test(tests, parts_of_files);
     tcase_add_test(tests, longer_texts);
     tcase_add_test(tests, longest_beginning);
     tcase_add_test(tests, least_lengths);
