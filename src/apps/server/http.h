@@ -22,7 +22,7 @@ struct http_handlers {
     void (*handle)(struct http_exchange *x, void *user);
     /* The exchange ends: it was answered, or the client is gone. It is freed afterwards. */
     void (*end)(struct http_exchange *x, bool client_gone, void *user);
-    /* The client has read most of what http_write was given. */
+    /* The library has taken all that http_write was given. */
     void (*drained)(struct http_exchange *x, void *user);
     void (*wake)(void *user); /* after http_wake */
     void (*tick)(void *user); /* about once a second */
@@ -39,7 +39,7 @@ struct http_params {
     const char *tls_key, *tls_certificate; /* PEM texts, for http_new; NULL: plain HTTP */
     size_t max_body;                       /* bytes */
     size_t max_buffered; /* bytes of bodies and unread answers together; 0: no limit */
-    double timeout;      /* seconds in which a client has to read something; 0: any time */
+    double timeout; /* seconds in which a client has to read or to send something; 0: any time */
     pthread_mutex_t *lock;
 };
 

@@ -6,8 +6,8 @@
 #include "apps/server/http_internal.h"
 
 enum {
-    HEADER_SECONDS = 10, /* from a request's first byte to its last header */
-    BODY_SECONDS = 20,   /* for a body, and a second more for each BODY_RATE bytes */
+    HEADER_SECONDS = 10, /* from a request's first byte to its last header, or the time-out */
+    BODY_SECONDS = 20,   /* for a body, or the time-out; a second more for each BODY_RATE bytes */
     BODY_RATE = 16384,
 };
 
@@ -27,11 +27,18 @@ static void cut_off(struct http_connection *c)
     shutdown(c->fd, SHUT_RDWR);
 }
 
+/* These seconds, or those of the time-out if it is shorter. */
+static double at_most(const struct http_server *s, double seconds)
+{
+    double timeout = s->params.timeout;
+    return timeout > 0.0 && timeout < seconds ? timeout : seconds;
+}
+
 static void check_headers(struct http_connection *c, double at)
 {
     if (c->first_byte <= 0.0 && http_count_received(c->fd) > c->received)
         c->first_byte = at;
-    if (c->first_byte > 0.0 && at - c->first_byte > HEADER_SECONDS)
+    if (c->first_byte > 0.0 && at - c->first_byte > at_most(c->server, HEADER_SECONDS))
         cut_off(c);
 }
 
@@ -48,7 +55,7 @@ static void check_exchange(struct http_exchange *x, double at)
     if (x->state == RECEIVING && x->code == 0 && has_left(x->connection))
         shutdown(x->connection->fd, SHUT_RDWR);
     else if (x->state == RECEIVING && x->code == 0 &&
-             at - x->started > BODY_SECONDS + (double)x->n_body / BODY_RATE)
+             at - x->started > at_most(x->server, BODY_SECONDS) + (double)x->n_body / BODY_RATE)
         cut_off(x->connection);
     else if (x->state == STREAMING && timeout > 0.0 && x->out_n > x->out_at &&
              at - x->last_read > timeout)

@@ -60,18 +60,28 @@ json_t *server_timings(const struct akunu_result *result)
     return timings;
 }
 
+char *server_token_bytes(const struct server_model *m, akunu_token token, unsigned flags, size_t *n)
+{
+    const struct akunu_tokenizer *t = m->loaded.tokenizer;
+    int64_t length = akunu_tokenizer_decode(t, &token, 1, flags, NULL, 0);
+    char *bytes = malloc(length > 0 ? (size_t)length : 1);
+    *n = length > 0 ? (size_t)length : 0;
+    if (bytes && *n > 0)
+        akunu_tokenizer_decode(t, &token, 1, flags, bytes, *n);
+    return bytes;
+}
+
 json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes)
 {
-    char text[1024];
-    int64_t n =
-        akunu_tokenizer_decode(m->loaded.tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
-    n = n < 0 ? 0 : n < (int64_t)sizeof text ? n : (int64_t)sizeof text;
-    if (bytes) {
-        *bytes = json_array();
-        for (int64_t i = 0; i < n; i++)
-            json_array_append_new(*bytes, json_integer((unsigned char)text[i]));
-    }
-    return cli_json_text(text, (size_t)n);
+    size_t n;
+    char *text = server_token_bytes(m, token, AKUNU_CONTINUE, &n);
+    if (bytes)
+        *bytes = text ? json_array() : NULL;
+    for (size_t i = 0; text && bytes && i < n; i++)
+        json_array_append_new(*bytes, json_integer((unsigned char)text[i]));
+    json_t *value = text ? cli_json_text(text, n) : NULL;
+    free(text);
+    return value;
 }
 
 static unsigned code_of(enum akunu_status status)

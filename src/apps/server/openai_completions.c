@@ -78,19 +78,6 @@ static void count_characters(struct characters *c, const char *bytes, size_t n)
     }
 }
 
-/* The bytes of a token, in a text that has begun or begins with it. Free with free; NULL: out of
- * memory. */
-static char *bytes_of(const struct server_model *m, akunu_token token, unsigned flags, size_t *n)
-{
-    const struct akunu_tokenizer *t = m->loaded.tokenizer;
-    int64_t length = akunu_tokenizer_decode(t, &token, 1, flags, NULL, 0);
-    char *bytes = malloc(length > 0 ? (size_t)length : 1);
-    *n = length > 0 ? (size_t)length : 0;
-    if (bytes && *n > 0)
-        akunu_tokenizer_decode(t, &token, 1, flags, bytes, *n);
-    return bytes;
-}
-
 /* The prompt of a part. */
 static const struct server_prompt *prompt_of(const struct server_part *part)
 {
@@ -110,7 +97,7 @@ static unsigned flags_of(const struct server_prompt *p, size_t i, bool has_begun
 static json_t *name_of(const struct server_model *m, akunu_token token)
 {
     size_t n, at = 0;
-    char *bytes = bytes_of(m, token, AKUNU_CONTINUE, &n);
+    char *bytes = server_token_bytes(m, token, AKUNU_CONTINUE, &n);
     for (size_t length = 1; bytes && at < n && length > 0; at += length)
         length = cli_utf8_length(bytes + at, n - at);
     json_t *name = bytes ? json_stringn(bytes, n) : NULL; /* NULL if it is not UTF-8 */
@@ -153,7 +140,7 @@ static void count_token(struct server_part *part, const struct server_event *eve
     size_t n;
     if (event->kind == AKUNU_REQUEST_PROMPT)
         flags = flags_of(prompt_of(part), event->prompt_index, c->n + c->n_pending > 0);
-    char *bytes = bytes_of(part->job->model, event->token, flags, &n);
+    char *bytes = server_token_bytes(part->job->model, event->token, flags, &n);
     if (bytes)
         count_characters(c, bytes, n);
     else
@@ -251,7 +238,8 @@ static void add_prompt(struct server_part *part)
     bool good = true;
     for (size_t i = 0; good && i < p->n; i++) {
         size_t n;
-        char *bytes = bytes_of(part->job->model, p->ids[i], flags_of(p, i, all.n > 0), &n);
+        char *bytes =
+            server_token_bytes(part->job->model, p->ids[i], flags_of(p, i, all.n > 0), &n);
         good = bytes && server_text_add(&all, bytes, n);
         free(bytes);
     }

@@ -53,14 +53,41 @@ static inline const char *test_model(void)
     return path;
 }
 
+/* Starts a program, found on the PATH, that tells the address of a server on standard error.
+ * Without `has_input` its descriptor 0 is closed. */
+static inline struct child start_program(const char *const *arguments, bool has_input)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    struct child child = { .pid = fork(), .errors = ends[0] };
+    if (child.pid == 0) {
+        dup2(ends[1], 2);
+        close(ends[0]);
+        close(ends[1]);
+        if (!has_input)
+            close(0);
+        execvp(arguments[0], (char *const *)(uintptr_t)arguments);
+        _exit(99);
+    }
+    close(ends[1]);
+    child.port = read_port(ends[0]);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* what comes later is not read; the pipe holds it */
+    return child;
+}
+
+static inline const char *server_path(void)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/akunu-server", getenv("AK_TEST_BUILD"));
+    return path;
+}
+
 /* Starts akunu-server with the tests' model and these flags, which end with NULL. */
 static inline struct child start_server(const char *const *flags)
 {
-    static char program[4096];
-    const char *arguments[32] = { program, "--port", "0", "-t", "2", "-c", "2048", "-m" };
-    int ends[2], n = 8;
+    const char *arguments[32] = { server_path(), "--port", "0", "-t", "2", "-c", "2048", "-m" };
+    int n = 8;
     arguments[n++] = test_model();
-    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
     for (int i = 0; flags && flags[i]; i++)
         arguments[n++] = flags[i];
     if (strcmp(arguments[n - 1], "--") == 0) { /* the model without a flag, after all others */
@@ -68,19 +95,25 @@ static inline struct child start_server(const char *const *flags)
         arguments[n - 2] = test_model();
         arguments[n - 1] = NULL;
     }
-    ck_assert_int_eq(pipe(ends), 0);
-    struct child child = { .pid = fork(), .errors = ends[0] };
-    if (child.pid == 0) {
-        dup2(ends[1], 2);
-        close(ends[0]);
-        close(ends[1]);
-        execv(program, (char *const *)(uintptr_t)arguments);
-        _exit(99);
+    return start_program(arguments, true);
+}
+
+/* What the server has written to standard error since the last call. It logs an exchange when the
+ * client has its answer, so the line may come later: waits for `until`. */
+static inline const char *read_log(const struct child *child, const char *until)
+{
+    static char text[16384];
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; !strstr(text, until); i++) {
+        ck_assert_msg(i < 200, "no %s in the log: %s", until, text);
+        ssize_t got = read(child->errors, text + n, sizeof text - 1 - n);
+        n += got > 0 ? (size_t)got : 0;
+        text[n] = '\0';
+        if (got <= 0)
+            nap(0.05);
     }
-    close(ends[1]);
-    child.port = read_port(ends[0]);
-    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* what comes later is not read; the pipe holds it */
-    return child;
+    return text;
 }
 
 /* Ends the server; returns its exit code. */
@@ -99,7 +132,7 @@ static inline int stop_server(struct child *child, int signal)
 }
 
 /* ---- Requests ----------------------------------------------------------- */
-enum { ANSWER_BYTES = 1 << 20 };
+enum { ANSWER_BYTES = 1 << 24 };
 struct answer {
     int code;   /* 0: none came */
     char *text; /* with headers */
@@ -176,9 +209,10 @@ static inline struct answer read_answer(int fd)
     return a;
 }
 
-/* `headers`: lines that end with \r\n, or "". */
-static inline struct answer ask_with(const struct child *child, const char *method,
-                                     const char *path, const char *headers, const char *body)
+/* Sends a request, whose answer closes the connection. `headers`: lines that end with \r\n, or "".
+ */
+static inline int begin_request(const struct child *child, const char *method, const char *path,
+                                const char *headers, const char *body)
 {
     size_t capacity = strlen(body) + strlen(headers) + strlen(path) + 256;
     char *text = malloc(capacity);
@@ -190,7 +224,13 @@ static inline struct answer ask_with(const struct child *child, const char *meth
                      method, path, headers, strlen(body), body);
     send_text(fd, text, (size_t)n);
     free(text);
-    return read_answer(fd);
+    return fd;
+}
+
+static inline struct answer ask_with(const struct child *child, const char *method,
+                                     const char *path, const char *headers, const char *body)
+{
+    return read_answer(begin_request(child, method, path, headers, body));
 }
 
 static inline struct answer ask(const struct child *child, const char *path, const char *body)
@@ -236,9 +276,7 @@ static inline const char *text_at(const json_t *value, const char *path)
 static inline int run_server_tests(const char *name, void (*start)(void), void (*stop)(void),
                                    const TTest *const *tests)
 {
-    char program[4096];
-    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
-    if (access(program, X_OK) != 0 || getenv("AK_EMULATED")) {
+    if (access(server_path(), X_OK) != 0 || getenv("AK_EMULATED")) {
         printf("SKIPPED: there is no akunu-server\n");
         return 77;
     }

@@ -2,6 +2,8 @@
  * browsers could be made to send, headers that do not come, and what has to work. */
 #include "tests/apps/server/client.h"
 
+#include <sys/resource.h>
+
 #define TEXT "/v1/completions"
 
 static struct child server;
@@ -78,26 +80,86 @@ START_TEST(raw_requests)
 }
 END_TEST
 
-/* Headers that do not come are a 408 after ten seconds, however slowly they come; meanwhile others
- * are served. Too slow for each run: AKUNU_TEST_FULL=1. */
-START_TEST(slow_headers)
+/* ---- Clients that do nothing -------------------------------------------- */
+/* Waits until the server has only the connections that the test has open. */
+static void wait_for_connections(const struct child *child, int n)
 {
-    static const char begin[] = "GET /health HTTP/1.1\r\nHost: ";
-    if (!test_is_full())
+    char line[64];
+    snprintf(line, sizeof line, "\nakunu_connections %d\n", n + 1); /* and the one that asks */
+    for (int i = 0, found = 0; !found; i++) {
+        struct answer a = ask(child, "/metrics", "");
+        found = strstr(a.body, line) != NULL;
+        ck_assert_msg(found || i < 200, "no%sin %s", line, a.body);
+        free(a.text);
+        nap(0.05);
+    }
+}
+
+/* Headers and bodies that do not come in time are a 408, however slowly they come, and a stream
+ * that is not read is cut off; meanwhile others are served, and a connection without a request
+ * stays. --timeout bounds all of these. */
+START_TEST(slow_clients)
+{
+    static const char header[] = "GET /health HTTP/1.1\r\nHost: ",
+                      idle_request[] = LINE "Host: localhost\r\n" END,
+                      body[] = "POST " TEXT " HTTP/1.1\r\nHost: localhost\r\n"
+                               "Content-Length: 4000\r\n\r\n{",
+                      unread[] =
+                          "{\"prompt\": \"Once\", \"max_tokens\": 100000, \"ignore_eos\": true, "
+                          "\"stream\": true, \"logprobs\": 20, \"n\": 8}";
+    static const char *const flags[] = { "--timeout", "1", "--metrics", "-c", "131072", NULL };
+    struct child child = start_server(flags);
+    int fds[] = { open_connection(&child), open_connection(&child) },
+        idle = open_connection(&child);
+    int lazy = begin_request(&child, "POST", TEXT, "", unread);
+    send_text(fds[0], header, strlen(header));
+    send_text(fds[1], body, strlen(body));
+    for (int i = 0; i < 2; i++) {
+        char byte;
+        while (recv(fds[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0) { /* no answer yet */
+            for (int k = i; k < 2; k++)
+                send_text(fds[k], "a", 1);
+            struct answer a = ask(&child, "/health", "");
+            json_decref(json_of(&a, 200));
+            nap(0.1);
+        }
+        struct answer a = read_answer(fds[i]);
+        json_decref(json_of(&a, 408));
+    }
+    wait_for_connections(&child, 1);
+    send_text(idle, idle_request, strlen(idle_request));
+    struct answer a = read_answer(idle);
+    json_decref(json_of(&a, 200));
+    close(lazy);
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
+/* When there are nearly as many connections as may be, the one that is idle for longest is closed,
+ * and no other. */
+START_TEST(many_connections)
+{
+    enum { MANY = 4088 }; /* HTTP_CONNECTIONS_MAX of http.h, less 8 */
+    static int fds[MANY];
+    char byte;
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_max < 2 * MANY)
         return;
-    int fd = open_connection(&server), idle = open_connection(&server);
-    send_text(fd, begin, strlen(begin));
-    for (int i = 0; i < 10; i++) {
-        nap(1.0);
-        send_text(fd, "a", 1);
-        struct answer a = ask(&server, "/health", "");
+    limit.rlim_cur = 2 * MANY;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (int i = 0; i < MANY; i++)
+        fds[i] = open_connection(&server);
+    ck_assert_int_eq(recv(fds[0], &byte, 1, 0), 0);
+    for (int i = 1; i < MANY; i++)
+        ck_assert_int_lt(recv(fds[i], &byte, 1, MSG_DONTWAIT), 0);
+    for (int i = 1; i < MANY; i += MANY - 2) { /* the oldest and the newest of the others */
+        send_text(fds[i], LINE "Host: localhost\r\n" END, strlen(LINE "Host: localhost\r\n" END));
+        struct answer a = read_answer(fds[i]);
         json_decref(json_of(&a, 200));
     }
-    struct answer a = read_answer(fd);
-    json_decref(json_of(&a, 408));
-    send_text(idle, LINE "Host: localhost\r\n" END, strlen(LINE "Host: localhost\r\n" END));
-    a = read_answer(idle); /* a connection without a request stays */
-    json_decref(json_of(&a, 200));
+    for (int i = 0; i < MANY - 1; i += i == 0 ? 2 : 1)
+        close(fds[i]);
 }
 END_TEST
 
@@ -196,8 +258,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        raw_requests, headers, pipelined, too_large, slow_headers, NULL
-    };
+    const TTest *const tests[] = { raw_requests, headers,          pipelined, too_large,
+                                   slow_clients, many_connections, NULL };
     return run_server_tests("hostile", start, stop, tests);
 }

@@ -4,24 +4,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* What the server has written to standard error since the last call. It logs an exchange when the
- * client has its answer, so the line may come later: waits for `until`. */
-static const char *read_log(const struct child *child, const char *until)
-{
-    static char text[16384];
-    size_t n = 0;
-    text[0] = '\0';
-    for (int i = 0; !strstr(text, until); i++) {
-        ck_assert_msg(i < 200, "no %s in the log: %s", until, text);
-        ssize_t got = read(child->errors, text + n, sizeof text - 1 - n);
-        n += got > 0 ? (size_t)got : 0;
-        text[n] = '\0';
-        if (got <= 0)
-            nap(0.05);
-    }
-    return text;
-}
-
 /* A file of /proc/PID. */
 static const char *read_proc(const struct child *child, const char *name, size_t *n)
 {
@@ -189,11 +171,9 @@ END_TEST
  * standard error up to `until`, or all of it if that does not come. */
 static pid_t start_with(const char *const *flags, const char *until, char said[4096])
 {
-    static char program[4096];
-    const char *arguments[16] = { program, "-t", "2", "-m", test_model() };
+    const char *arguments[16] = { server_path(), "-t", "2", "-m", test_model() };
     int ends[2], n = 5;
     size_t length = 0;
-    snprintf(program, sizeof program, "%s/akunu-server", getenv("AK_TEST_BUILD"));
     for (int i = 0; flags[i]; i++)
         arguments[n++] = flags[i];
     ck_assert_int_eq(pipe(ends), 0);
@@ -202,7 +182,7 @@ static pid_t start_with(const char *const *flags, const char *until, char said[4
         dup2(ends[1], 2);
         close(ends[0]);
         close(ends[1]);
-        execv(program, (char *const *)(uintptr_t)arguments);
+        execv(arguments[0], (char *const *)(uintptr_t)arguments);
         _exit(99);
     }
     close(ends[1]);
@@ -223,7 +203,8 @@ static void refuses(const char *const *flags, int code, const char *why)
     int status;
     pid_t pid = start_with(flags, "a line that does not come", said);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code && strstr(said, why),
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code && strstr(said, why) &&
+                      strncmp(said, "akunu-server: ", 14) == 0,
                   "status %x, expected %d: '%s' lacks '%s'", (unsigned)status, code, said, why);
 }
 
@@ -291,10 +272,224 @@ START_TEST(without_open_mpi)
 }
 END_TEST
 
+/* A descriptor 0 of the server's own works like any other. */
+START_TEST(without_input)
+{
+    const char *const arguments[] = { server_path(), "--port", "0", "-m", test_model(), NULL };
+    struct child child = start_program(arguments, false);
+    struct answer a = ask(&child, "/v1/completions", "{\"prompt\": \"Once\", \"max_tokens\": 2}");
+    json_decref(json_of(&a, 200));
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
+/* ---- Ranks ---------------------------------------------------------------- */
+/* Whether there is an mpirun. */
+static bool has_mpirun(void)
+{
+    bool has = system("command -v mpirun >/dev/null") == 0;
+    const char *required = getenv("AKUNU_REQUIRE_TOOLS");
+    ck_assert_msg(has || !required || strcmp(required, "1") != 0, "no mpirun (openmpi-bin)");
+    return has;
+}
+
+/* Starts a server on two ranks; rank 0 writes its process id to `path`. */
+static struct child start_ranks(const char *path)
+{
+    /* as in tests/apps/cli/ranks.sh; Open MPI keeps what it allocated */
+    static const char script[] =
+        "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
+        "export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none; "
+        "export ASAN_OPTIONS=\"${ASAN_OPTIONS:-}:detect_leaks=0\"; "
+        "exec mpirun -n 2 sh -c '[ $OMPI_COMM_WORLD_RANK != 0 ] || echo $$ >\"$0\"; exec \"$@\"' "
+        "\"$@\"";
+    const char *const arguments[] = { "sh",   "-c",          script,       "sh",
+                                      path,   server_path(), "--port",     "0",
+                                      "-t",   "1",           "--metrics",  "-c",
+                                      "2048", "-m",          test_model(), NULL };
+    return start_program(arguments, true);
+}
+
+/* Two ranks answer as one process does. SIGTERM to rank 0 lets a running request end, and ends the
+ * other rank, too. */
+START_TEST(under_mpirun)
+{
+    static const char body[] =
+        "{\"prompt\": \"Once\", \"max_tokens\": 300, \"seed\": 3, \"ignore_eos\": true}";
+    char path[] = "/tmp/akunu-rank-XXXXXX", number[32] = "";
+    if (!has_mpirun())
+        return;
+    int fd = mkstemp(path);
+    struct child one = start_server(NULL), two = start_ranks(path);
+    ck_assert_int_gt(read(fd, number, sizeof number - 1), 0);
+    struct answer a = ask(&two, "/metrics", "");
+    ck_assert_msg(strstr(a.body, "\nakunu_ranks 2\n") != NULL, "%s", a.text);
+    free(a.text);
+    int running = begin_request(&two, "POST", "/v1/completions", "", body);
+    for (bool runs = false; !runs; free(a.text)) {
+        a = ask(&two, "/metrics", "");
+        runs = strstr(a.body, "\nakunu_time_to_first_token_seconds_count 1\n") != NULL;
+    }
+    kill(atoi(number), SIGTERM);
+    a = read_answer(running);
+    json_t *many = json_of(&a, 200);
+    a = ask(&one, "/v1/completions", body);
+    json_t *alone = json_of(&a, 200);
+    ck_assert(json_equal(at(many, "choices"), at(alone, "choices")));
+    json_decref(alone);
+    json_decref(many);
+    ck_assert_int_eq(stop_server(&two, 0), 0);
+    ck_assert_int_eq(stop_server(&one, SIGTERM), 0);
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
+/* ---- Doing nothing -------------------------------------------------------- */
+/* Seconds of the CPU that the server has taken. */
+static double cpu_seconds(const struct child *child)
+{
+    clockid_t clock;
+    struct timespec t;
+    ck_assert_int_eq(clock_getcpuclockid(child->pid, &clock), 0);
+    ck_assert_int_eq(clock_gettime(clock, &t), 0);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A server with nothing to do sleeps, while connections are open and a request has begun: there is
+ * a second in which it takes nearly none of the CPU's time. */
+START_TEST(sleeps)
+{
+    static const char half[] =
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{";
+    struct child child = start_server(NULL);
+    int idle = open_connection(&child), begun = open_connection(&child);
+    send_text(begun, half, strlen(half));
+    struct answer a = ask(&child, "/v1/completions", "{\"prompt\": \"Once\", \"max_tokens\": 2}");
+    json_decref(json_of(&a, 200));
+    double used = 1.0;
+    for (int i = 0; i < 10 && used > 0.02; i++) {
+        double before = cpu_seconds(&child);
+        nap(1.0);
+        used = cpu_seconds(&child) - before;
+    }
+    ck_assert_double_le(used, 0.02);
+    close(begun);
+    close(idle);
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
+/* ---- Ending at once -------------------------------------------------------- */
+/* Tells the server to end, and to wait for nothing. */
+static void end_at_once(const struct child *child)
+{
+    kill(child->pid, SIGTERM);
+    read_log(child, "shutting down");
+    kill(child->pid, SIGTERM);
+}
+
+/* A server that ends drops the texts that it still has to embed, of clients that wait and of one
+ * that has left. */
+START_TEST(ends_while_embedding)
+{
+    enum { CLIENTS = 4, TEXTS = 2000 };
+    struct child child = start_server(NULL);
+    char *body = malloc(TEXTS * 128), *to = body;
+    int fds[CLIENTS];
+    to += sprintf(to, "{\"input\": [");
+    for (int i = 0; i < TEXTS; i++)
+        to += sprintf(to, "%s\"the panda is a bear of China, and the sea is far away\"",
+                      i ? ", " : "");
+    sprintf(to, "]}");
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = begin_request(&child, "POST", "/v1/embeddings", "", body);
+    free(body);
+    nap(0.3);
+    close(fds[0]);
+    nap(0.1);
+    end_at_once(&child);
+    ck_assert_int_eq(stop_server(&child, 0), 0);
+    for (int i = 1; i < CLIENTS; i++)
+        close(fds[i]);
+}
+END_TEST
+
+/* ---- Hashing the model ------------------------------------------------------ */
+/* Starts a server whose model becomes a pipe after it was loaded, and asks for a receipt, which
+ * waits for the hash of that. Returns the end of the pipe that the server reads. */
+static int begin_hash(struct child *child, const char *timeout, int *request)
+{
+    static const char body[] =
+        "{\"prompt\": \"Once\", \"max_tokens\": 2, \"akunu\": {\"receipt\": true}}";
+    char folder[] = "/tmp/akunu-hash-XXXXXX", path[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/model.gguf", folder);
+    ck_assert_int_eq(symlink(test_model(), path), 0);
+    const char *const flags[] = { "-m", path, "--no-cache", "--timeout", timeout, NULL };
+    *child = start_server(flags);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    *request = begin_request(child, "POST", "/v1/completions", "", body);
+    int fd = open(path, O_WRONLY | O_CLOEXEC); /* when the server opens it */
+    ck_assert_int_ge(fd, 0);
+    unlink(path);
+    rmdir(folder);
+    return fd;
+}
+
+/* A request waits for the hash for --timeout seconds; 0: for any time. */
+START_TEST(hash_in_time)
+{
+    struct child child;
+    int request, fd = begin_hash(&child, "0", &request);
+    nap(2.2); /* two ticks of the server */
+    ck_assert_int_eq(write(fd, "abc", 3), 3);
+    close(fd);
+    struct answer a = read_answer(request);
+    json_t *value = json_of(&a, 200); /* SHA-256 of "abc", as in FIPS 180-4 */
+    ck_assert_str_eq(text_at(value, "akunu.receipt.model"),
+                     "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    json_decref(value);
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+
+    fd = begin_hash(&child, "1", &request);
+    a = read_answer(request);
+    value = json_of(&a, 503);
+    ck_assert(strstr(text_at(value, "error.message"), "--timeout") != NULL);
+    json_decref(value);
+    close(fd);
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
+/* A server that ends waits for the thread that hashes, which uses what is freed then. */
+START_TEST(ends_while_hashing)
+{
+    struct child child;
+    int request, fd = begin_hash(&child, "600", &request), status;
+    end_at_once(&child);
+    nap(0.5);
+    ck_assert_int_eq(waitpid(child.pid, &status, WNOHANG), 0);
+    close(fd);
+    ck_assert_int_eq(stop_server(&child, 0), 0);
+    close(request);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {
-        keys, hidden_keys, logged, unix_sockets, without_open_mpi, NULL
-    };
+    const TTest *const tests[] = { keys,
+                                   hidden_keys,
+                                   logged,
+                                   unix_sockets,
+                                   without_open_mpi,
+                                   without_input,
+                                   under_mpirun,
+                                   sleeps,
+                                   ends_while_embedding,
+                                   hash_in_time,
+                                   ends_while_hashing,
+                                   NULL };
     return run_server_tests("life", NULL, NULL, tests);
 }

@@ -213,6 +213,49 @@ START_TEST(memory_of_requests)
 }
 END_TEST
 
+static const char *mixed_model(void)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/models/mixed.gguf", getenv("AK_TEST_DATA"));
+    return path;
+}
+
+/* Weights that are packed into memory count, and those that are mapped from the cache do not. */
+START_TEST(memory_without_mapped_files)
+{
+    char folder[] = "/tmp/akunu-cache-XXXXXX", command[64];
+    const char *const flags[] = { "-m", mixed_model(), "--metrics", "--cache-dir", folder, NULL },
+                      *const uncached[] = { "-m", mixed_model(), "--metrics", "--no-cache", NULL };
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    server = start_server(uncached);
+    uint64_t whole = metric("memory_bytes");
+    ck_assert_int_eq(stop_server(&server, SIGTERM), 0);
+    for (int i = 0; i < 2; i++) { /* the first one fills the cache */
+        server = start_server(flags);
+        ck_assert_uint_lt(metric("memory_bytes"), whole);
+        ck_assert_int_eq(stop_server(&server, SIGTERM), 0);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* Without -c the context is as long as the memory allows, and no longer. */
+START_TEST(memory_bounds_the_context)
+{
+    enum { MEMORY = 60000000, OTHERS = 32 << 20 }; /* the process and requests, as in memory.c */
+    static const char longer[] = "llama.context_length=int:1000000";
+    const char *const flags[] = { "-m",       mixed_model(), "-c",        "0",
+                                  "--memory", "0.06",        "--metrics", "--override-kv",
+                                  longer,     "--no-cache",  NULL };
+    server = start_server(flags);
+    uint64_t bytes = metric("memory_bytes");
+    ck_assert_uint_le(bytes, MEMORY - OTHERS);
+    ck_assert_uint_gt(bytes, (MEMORY - OTHERS) / 10 * 9);
+    ck_assert_int_eq(stop_server(&server, SIGTERM), 0);
+}
+END_TEST
+
 /* Too little for the model itself: exit code 4. */
 START_TEST(memory_is_too_small)
 {
@@ -236,12 +279,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { a_request_chooses,
-                                   requests_wait,
-                                   memory_holds_one,
-                                   memory_waits_for_answers,
-                                   memory_of_requests,
-                                   memory_is_too_small,
-                                   NULL };
+    const TTest *const tests[] = {
+        a_request_chooses,         requests_wait,       memory_holds_one,
+        memory_waits_for_answers,  memory_of_requests,  memory_without_mapped_files,
+        memory_bounds_the_context, memory_is_too_small, NULL
+    };
     return run_server_tests("models", NULL, NULL, tests);
 }

@@ -493,6 +493,75 @@ START_TEST(offsets_after_bos)
 }
 END_TEST
 
+/* Copies the tests' model to `path`; the text of its token 414 gets `n` bytes 'x' more in front. As
+ * many as are a multiple of 32 leave the tensors aligned. */
+static void write_model_with_long_token(char *path, size_t n)
+{
+    static const char old[] = "<|im_start|>";
+    const size_t old_n = sizeof old - 1;
+    FILE *from = fopen(test_model(), "rb"), *to = fdopen(mkstemps(path, 5), "wb");
+    ck_assert(from && to && fseek(from, 0, SEEK_END) == 0);
+    size_t size = (size_t)ftell(from);
+    char *bytes = malloc(size);
+    rewind(from);
+    ck_assert(bytes && fread(bytes, 1, size, from) == size);
+    uint64_t length = old_n;
+    char entry[8 + sizeof old];
+    memcpy(entry, &length, 8);
+    memcpy(entry + 8, old, old_n);
+    const char *found = memmem(bytes, size, entry, 8 + old_n);
+    ck_assert_ptr_nonnull(found);
+    size_t at = (size_t)(found - bytes);
+    length = old_n + n;
+    fwrite(bytes, 1, at, to);
+    fwrite(&length, 8, 1, to);
+    for (size_t i = 0; i < n; i++)
+        fputc('x', to);
+    fwrite(bytes + at + 8, 1, size - at - 8, to);
+    ck_assert_int_eq(fclose(to), 0);
+    fclose(from);
+    free(bytes);
+}
+
+/* A token's text is whole, however long: in each list of log-probabilities, and its bytes. */
+START_TEST(long_tokens)
+{
+    enum { MORE = 2016, LENGTH = MORE + 12 };
+    static const char form[] = "{%s, \"max_tokens\": 1, \"temperature\": 0, \"seed\": 1, "
+                               "\"logit_bias\": {\"414\": 100}, %s}";
+    static const struct {
+        const char *path, *prompt, *options, *text, *bytes;
+    } cases[] = {
+        { CHAT, "\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]",
+          "\"logprobs\": true, \"top_logprobs\": 1", "choices.0.logprobs.content.0.token",
+          "choices.0.logprobs.content.0.bytes" },
+        { TEXT, "\"prompt\": \"a\"", "\"logprobs\": 1", "choices.0.logprobs.tokens.0", NULL },
+        { "/completion", "\"prompt\": \"a\"", "\"n_probs\": 1", "completion_probabilities.0.token",
+          "completion_probabilities.0.bytes" },
+    };
+    char path[] = "/tmp/akunu-long-XXXXXX.gguf", body[512];
+    write_model_with_long_token(path, MORE);
+    const char *const flags[] = { "-m", path, "--no-cache", NULL };
+    struct child child = start_server(flags);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(body, sizeof body, form, cases[i].prompt, cases[i].options);
+        struct answer a = ask(&child, cases[i].path, body);
+        json_t *value = json_of(&a, 200);
+        const char *text = text_at(value, cases[i].text);
+        ck_assert_uint_eq(strlen(text), LENGTH);
+        ck_assert_uint_eq(strspn(text, "x"), MORE);
+        ck_assert_str_eq(text + MORE, "<|im_start|>");
+        const json_t *bytes = cases[i].bytes ? at(value, cases[i].bytes) : NULL;
+        ck_assert(!cases[i].bytes || json_array_size(bytes) == LENGTH);
+        for (size_t k = 0; k < json_array_size(bytes); k++)
+            ck_assert_int_eq(json_integer_value(json_array_get(bytes, k)), text[k]);
+        json_decref(value);
+    }
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+    unlink(path);
+}
+END_TEST
+
 /* A stop sequence takes the tokens with it that begin in it. */
 START_TEST(offsets_at_a_stop)
 {
@@ -1109,6 +1178,82 @@ START_TEST(clients_that_leave)
 }
 END_TEST
 
+/* A stream that is longer than all buffers, and is not read for a while: the text stops to grow,
+ * and goes on when it is read. */
+START_TEST(clients_that_read_late)
+{
+    enum { TOKENS = 2000, BYTES = 48 << 20, BUFFER = 8192 };
+    static const char body[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"ignore_eos\": true, "
+        "\"max_tokens\": 2000, \"stream\": true, \"logprobs\": true, \"top_logprobs\": 100}";
+    char *text = malloc(BYTES);
+    size_t n = 0, n_tokens = 0;
+    int size = BUFFER;
+    wait_for_metric("requests_running", 0);
+    long before = metric("generated_tokens_total"), made;
+    int fd = begin_request(&server, "POST", CHAT, "", body);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    wait_for_metric("requests_running", 1);
+    do { /* until no more text comes */
+        made = metric("generated_tokens_total");
+        nap(0.5);
+    } while (made == before || metric("generated_tokens_total") != made);
+    ck_assert_int_lt(made - before, TOKENS);
+    for (ssize_t got = 1; got > 0;) {
+        got = recv(fd, text + n, BYTES - 1 - n, 0);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    text[n] = '\0';
+    for (const char *at = text; (at = strstr(at, "\"top_logprobs\":[{")) != NULL; at++)
+        n_tokens++;
+    ck_assert_uint_eq(n_tokens, TOKENS);
+    ck_assert_ptr_nonnull(strstr(text, "data: [DONE]"));
+    ck_assert_int_eq(metric("generated_tokens_total") - before, TOKENS);
+    close(fd);
+    free(text);
+}
+END_TEST
+
+/* A stream whose time is over ends with an error, in the form of its API. */
+START_TEST(late_streams)
+{
+#define LONG "\"max_tokens\": 100000, \"ignore_eos\": true, \"stream\": true"
+#define LATE "the time-out of 1 s passed after %lu tokens"
+#define ERROR                                                                                      \
+    "{\"error\":{\"message\":\"" LATE                                                              \
+    "\",\"type\":\"unavailable_error\",\"param\":null,\"code\":null}}"
+    static const struct {
+        const char *path, *body, *end;
+    } cases[] = {
+        { TEXT, "{\"prompt\": \"a\", " LONG "}", "\n\ndata: " ERROR "\n\ndata: [DONE]\n\n" },
+        { "/v1/messages", "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " LONG "}",
+          "\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\","
+          "\"message\":\"" LATE "\"}}\n\n" },
+        { "/api/generate", "{\"prompt\": \"a\", \"options\": {" LONG "}}",
+          "\n{\"error\":\"" LATE "\"}\n" },
+    };
+#undef LONG
+#undef ERROR
+    static const char *const flags[] = { "--timeout", "1", "-c", "131072", NULL };
+    struct child child = start_server(flags);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char end[512];
+        struct answer a = ask(&child, cases[i].path, cases[i].body);
+        ck_assert_int_eq(a.code, 200);
+        const char *late = strstr(a.body, "the time-out of");
+        unsigned long n;
+        ck_assert_msg(late && sscanf(late, LATE, &n) == 1 && n > 0, "case %zu: … %s", i,
+                      a.body + (a.n > 500 ? a.n - 500 : 0));
+        snprintf(end, sizeof end, cases[i].end, n);
+        ck_assert_uint_gt(a.n, strlen(end));
+        ck_assert_str_eq(a.body + a.n - strlen(end), end);
+        free(a.text);
+    }
+#undef LATE
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
 /* ---- Large bodies ------------------------------------------------------- */
 /* The members with enough spaces after them for the thread of large bodies. */
 static char *enlarge(const char *members)
@@ -1272,6 +1417,12 @@ START_TEST(refusals)
           "\"name\": \"f\", \"input\": []}]}]}",
           400, "its members" },
         { "/api/generate", "{\"prompt\": \"a\", \"think\": {}}", 400, "think is an object" },
+        { "/api/generate", "{\"prompt\": \"a\", \"format\": 5}", 400,
+          "format is the number 5; expected json or a JSON Schema" },
+        { "/api/chat", "{\"messages\": [], \"format\": \"xml\"}", 400, "the list is empty" },
+        { "/api/chat",
+          "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"format\": \"xml\"}", 400,
+          "format is \\\"xml\\\"; expected json or a JSON Schema" },
         { "/nowhere", "{}", 404, "there is no route /nowhere" },
         { "/health", "{}", 405, "/health allows GET, HEAD, OPTIONS" },
     };
@@ -1369,6 +1520,7 @@ int main(void)
                                    offsets_of_logprobs,
                                    offsets_of_control_tokens,
                                    offsets_after_bos,
+                                   long_tokens,
                                    offsets_at_a_stop,
                                    arguments_of_earlier_calls,
                                    long_integers,
@@ -1382,6 +1534,8 @@ int main(void)
                                    numbers_of_texts,
                                    the_same_beside_others,
                                    clients_that_leave,
+                                   clients_that_read_late,
+                                   late_streams,
                                    large_bodies,
                                    refusals,
                                    drains,
