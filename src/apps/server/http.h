@@ -22,7 +22,7 @@ struct http_handlers {
     void (*handle)(struct http_exchange *x, void *user);
     /* The exchange ends: it was answered, or the client is gone. It is freed afterwards. */
     void (*end)(struct http_exchange *x, bool client_gone, void *user);
-    /* The library has taken all that http_write was given. */
+    /* The client has read most of what http_write was given. */
     void (*drained)(struct http_exchange *x, void *user);
     void (*wake)(void *user); /* after http_wake */
     void (*tick)(void *user); /* about once a second */

@@ -9,7 +9,7 @@
 
 #include "apps/server/http_internal.h"
 
-enum { WRITE_BLOCK = 32768 };
+enum { WRITE_BLOCK = 32768, DRAINED_BYTES = 1 << 18 };
 
 /* ---- Requests ----------------------------------------------------------- */
 const char *http_method(const struct http_exchange *x)
@@ -233,10 +233,10 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
     memcpy(to, x->out + x->out_at, n);
     x->out_at += n;
     x->last_read = http_now();
-    if (x->out_at == x->out_n) {
+    if (x->out_at == x->out_n)
         x->out_at = x->out_n = 0;
+    if (x->out_n - x->out_at < DRAINED_BYTES)
         x->server->handlers.drained(x, x->server->handlers.user);
-    }
     return (ssize_t)n;
 }
 

@@ -43,7 +43,7 @@ struct server_waiter;
 /* What an exchange's data begins with: whoever answers it. */
 struct server_owner {
     void (*leave)(void *self);   /* the exchange has ended */
-    void (*drained)(void *self); /* nothing of a stream is left to send; NULL: nothing */
+    void (*drained)(void *self); /* the client has read most of a stream; NULL: nothing */
 };
 
 /* Handles requests with large bodies: worker.c. */

@@ -1178,42 +1178,6 @@ START_TEST(clients_that_leave)
 }
 END_TEST
 
-/* A stream that is longer than all buffers, and is not read for a while: the text stops to grow,
- * and goes on when it is read. */
-START_TEST(clients_that_read_late)
-{
-    enum { TOKENS = 2000, BYTES = 48 << 20, BUFFER = 8192 };
-    static const char body[] =
-        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"ignore_eos\": true, "
-        "\"max_tokens\": 2000, \"stream\": true, \"logprobs\": true, \"top_logprobs\": 100}";
-    char *text = malloc(BYTES);
-    size_t n = 0, n_tokens = 0;
-    int size = BUFFER;
-    wait_for_metric("requests_running", 0);
-    long before = metric("generated_tokens_total"), made;
-    int fd = begin_request(&server, "POST", CHAT, "", body);
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-    wait_for_metric("requests_running", 1);
-    do { /* until no more text comes */
-        made = metric("generated_tokens_total");
-        nap(0.5);
-    } while (made == before || metric("generated_tokens_total") != made);
-    ck_assert_int_lt(made - before, TOKENS);
-    for (ssize_t got = 1; got > 0;) {
-        got = recv(fd, text + n, BYTES - 1 - n, 0);
-        n += got > 0 ? (size_t)got : 0;
-    }
-    text[n] = '\0';
-    for (const char *at = text; (at = strstr(at, "\"top_logprobs\":[{")) != NULL; at++)
-        n_tokens++;
-    ck_assert_uint_eq(n_tokens, TOKENS);
-    ck_assert_ptr_nonnull(strstr(text, "data: [DONE]"));
-    ck_assert_int_eq(metric("generated_tokens_total") - before, TOKENS);
-    close(fd);
-    free(text);
-}
-END_TEST
-
 /* A stream whose time is over ends with an error, in the form of its API. */
 START_TEST(late_streams)
 {
@@ -1534,7 +1498,6 @@ int main(void)
                                    numbers_of_texts,
                                    the_same_beside_others,
                                    clients_that_leave,
-                                   clients_that_read_late,
                                    late_streams,
                                    large_bodies,
                                    refusals,
