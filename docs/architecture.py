@@ -4,7 +4,6 @@
 The wings are bands, the one that all others use at the bottom; what a folder is for stands in src/README.md.
 """
 import pathlib
-import re
 import sys
 
 WHAT = {
@@ -78,7 +77,7 @@ def draw(wings, folders):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
-    sys.stdout.write(draw(*read_layers(re.sub(r"#.*", "", (root / "src/layers.txt").read_text()))))
+    sys.stdout.write(draw(*read_layers((root / "src/layers.txt").read_text())))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 /* Counts the mutexes of the library that a thread holds. A program that includes this is linked
- * with
- * --wrap for the two functions below (tests/local.mk). */
+ * with --wrap for the two functions below (tests/local.mk). */
 #ifndef TESTS_LOCKS_H
 #define TESTS_LOCKS_H
 

@@ -122,9 +122,8 @@ struct ak_convert_tensor {
     enum ak_quant_type stored; /* the type in the source */
     bool searches;             /* quantized by conversion/quantize/, not by rounding alone */
     bool is_chosen;            /* the mix chose the type: no exception did, and it is no float */
-    double
-        divergence; /* expected of its quantization, as conversion/allocate/ sets it; 0: unknown */
-    const float *importance; /* [cols] per expert, or one for all of them; NULL: none */
+    double divergence;         /* expected of its quantization, by ak_allocate; 0: unknown */
+    const float *importance;   /* [cols] per expert, or one for all of them; NULL: none */
     uint64_t n_importance;
 };
 

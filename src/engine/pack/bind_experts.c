@@ -104,8 +104,8 @@ static ak_status bind_separate(const struct ak_provider *p, const struct ak_fami
     view->type = matrices[0].type;
     view->composed_tensor = matrices[0].composed_tensor;
     view->expert_views = matrices;
-    view->rows =
-        (uint32_t)(shape.n_matrices * shape.rows); /* fits: checked by engine/spec/validate.c */
+    /* fits: checked by engine/spec/validate.c */
+    view->rows = (uint32_t)(shape.n_matrices * shape.rows);
     for (int i = 0; i < AK_VIEW_PLANES_MAX; i++)
         view->plane[i].bytes *= shape.n_matrices;
     return AKUNU_OK;

@@ -48,8 +48,7 @@ struct ak_session {
     /* by caller's token: its logits row; AK_OP_NONE: no logits */
     uint32_t *caller_rows;
     uint32_t n_last; /* tokens of the last pass; 0: it left no logits */
-    /* largest logits of each row that are wanted, as in struct ak_batch; engine/generate/ sets it
-     */
+    /* largest logits of each row that are wanted, as in struct ak_batch; a completion sets it */
     uint32_t n_best;
     uint32_t *counts, *next_rows;    /* by sequence; counts are 0 between passes */
     uint32_t *order;                 /* sequences of the pass in order of appearance */

@@ -1,8 +1,9 @@
 /* The cache folder and its files: packed weights of models, keys and values of prompts.
  * engine/pack/ and engine/persist/ write the contents; this layer names, locks, checks, lists and
  * removes the files, for the host too (api/cache.c). opencl/ keeps its compiled programs in the
- * subfolder opencl, engine/session/ its measured chip profiles in the folder itself. The folder
- * holds
+ * subfolder opencl, engine/session/ its measured chip profiles in the folder itself.
+ *
+ * The folder holds
  *
  *     KEY.packed          packed weights; KEY is 32 hexadecimal digits
  *     KEY.prompt          keys and values of a text (engine/persist/save.h)
