@@ -67,7 +67,7 @@ static struct fixture *fixture_new(void)
 {
     struct fixture *f = calloc(1, sizeof *f);
     ck_assert_ptr_nonnull(f);
-    f->n_threads = test_count_threads();
+    f->n_threads = test_count_first_threads();
     f->pass_seconds = 1.0;
     f->token_seconds = 0.01;
     f->backend.base.ops = &fake_ops;
