@@ -233,7 +233,7 @@ static ak_status open_backend(const struct ak_backend_options *options, struct a
     return AKUNU_OK;
 }
 
-static const char *describe(const struct ak_backend *b)
+static const char *ocl_describe(const struct ak_backend *b)
 {
     return as_ocl(b)->description;
 }
@@ -356,15 +356,15 @@ static void copy_bytes(struct ak_ocl *o, struct ak_ocl_kv *kv, uint64_t to, uint
     kv->failed = kv->failed ? kv->failed : code;
 }
 
-static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
-                      uint32_t from)
+static void ocl_copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape,
+                          uint32_t to, uint32_t from)
 {
     uint64_t bytes = ak_kv_page_bytes(shape);
     copy_bytes(as_ocl(b), kv, to * bytes, from * bytes, bytes);
 }
 
-static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
-                       uint32_t from)
+static void ocl_copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape,
+                           uint32_t to, uint32_t from)
 {
     copy_bytes(as_ocl(b), kv, ak_kv_state_offset(shape, to), ak_kv_state_offset(shape, from),
                shape->state_elems * sizeof(float));
@@ -398,7 +398,7 @@ const struct ak_backend_ops ak_ocl_backend = {
     .device_info = device_info,
     .open = open_backend,
     .close = close_backend,
-    .describe = describe,
+    .describe = ocl_describe,
     .supports = supports,
     .kv_bytes_max = ak_ocl_kv_bytes_max,
     .check_memory = ak_ocl_check_memory,
@@ -408,8 +408,8 @@ const struct ak_backend_ops ak_ocl_backend = {
     .pack = pack,
     .alloc_kv = alloc_kv,
     .free_kv = free_kv,
-    .copy_page = copy_page,
-    .copy_state = copy_state,
+    .copy_page = ocl_copy_page,
+    .copy_state = ocl_copy_state,
     .prepare = ak_ocl_prepare,
     .release = ak_ocl_release,
     .run = ak_ocl_run,

@@ -13,7 +13,7 @@ static struct ak_error load_error;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 
 /* Never closed: drivers leave threads behind. */
-static void load(void)
+static void load_loader(void)
 {
     const char *path = ak_env("AKUNU_OPENCL");
     void *library = dlopen(path ? path : "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -38,7 +38,7 @@ static void load(void)
 
 const struct ak_ocl_api *ak_ocl_load(struct ak_error *error)
 {
-    pthread_once(&load_once, load);
+    pthread_once(&load_once, load_loader);
     if (!loaded_api && error)
         *error = load_error;
     return loaded_api;

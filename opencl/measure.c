@@ -13,7 +13,7 @@ struct probe {
 };
 
 /* Seconds of n reads in sequence; < 0: the device failed. */
-static double run(const struct probe *p, uint32_t n)
+static double time_reads(const struct probe *p, uint32_t n)
 {
     const struct ak_ocl_api *cl = p->o->cl;
     /* a CPU runs a group's lanes one after another: with one lane it reads contiguous memory */
@@ -31,14 +31,14 @@ static double run(const struct probe *p, uint32_t n)
 }
 
 /* Enough reads in one go that the time of a launch is small. */
-static ak_status measure(const struct probe *p, double *out, struct ak_error *error)
+static ak_status measure_reads(const struct probe *p, double *out, struct ak_error *error)
 {
     uint32_t batch = 1;
-    double best = 1e9, seconds = run(p, 1), begin = ak_seconds();
+    double best = 1e9, seconds = time_reads(p, 1), begin = ak_seconds();
     while (seconds > 0.0 && seconds < 0.01 && batch < BATCH_MAX)
-        seconds = run(p, batch *= 2);
+        seconds = time_reads(p, batch *= 2);
     for (int i = 0; seconds > 0.0 && (i < RUNS_MIN || ak_seconds() - begin < 0.1); i++) {
-        seconds = run(p, batch);
+        seconds = time_reads(p, batch);
         best = seconds < best ? seconds : best;
     }
     if (seconds <= 0.0)
@@ -90,7 +90,7 @@ ak_status ak_ocl_measure_bandwidth(struct ak_backend *b, const struct ak_weights
     AK_TRY(ak_ocl_build_probe(o, &program, error));
     ak_status status = set_up(&p, program, error);
     if (status == AKUNU_OK)
-        status = measure(&p, out, error);
+        status = measure_reads(&p, out, error);
     if (p.kernel)
         o->cl->clReleaseKernel(p.kernel);
     if (p.memory)

@@ -74,9 +74,9 @@ static uint64_t activation_bytes(struct ak_ocl *o, const struct ak_backend_table
 }
 
 /* Says what does not fit, and how many of `n` layers do. */
-static ak_status fail_memory(const struct ak_ocl_device *device, const struct demand *all,
-                             uint32_t n, uint32_t n_fitting, bool is_divisible,
-                             struct ak_error *error)
+static ak_status refuse_for_memory(const struct ak_ocl_device *device, const struct demand *all,
+                                   uint32_t n, uint32_t n_fitting, bool is_divisible,
+                                   struct ak_error *error)
 {
     char advice[128] = "n_gpu_layers 0 runs the model on the CPU";
     if (is_divisible)
@@ -108,6 +108,6 @@ ak_status ak_ocl_check_memory(const struct ak_backend *b, const struct ak_backen
     }
     if (first == first_own)
         return AKUNU_OK;
-    return fail_memory(&o->device, &all, n_layers - first_own, n_layers - first,
-                       spec->config.n_encoder_layers == 0, error);
+    return refuse_for_memory(&o->device, &all, n_layers - first_own, n_layers - first,
+                             spec->config.n_encoder_layers == 0, error);
 }

@@ -148,8 +148,9 @@ uint64_t ak_ocl_scratch_bytes(struct ak_ocl *o, const struct ak_table *table,
     return bytes;
 }
 
-static ak_status allocate(struct ak_ocl_table *p, const struct ak_backend_table_options *options,
-                          struct ak_error *error)
+static ak_status allocate_buffers(struct ak_ocl_table *p,
+                                  const struct ak_backend_table_options *options,
+                                  struct ak_error *error)
 {
     const struct ak_spec_config *config = &p->spec->config;
     size_t width = p->table->slots[p->table->logits].width, half = config->rope_dims / 2,
@@ -192,7 +193,7 @@ static ak_status set_up(struct ak_ocl_table *p, const struct ak_backend_table_op
     AK_TRY(
         ak_ocl_build_attention(p->o, options->kv.k_type, options->kv.v_type, &p->attention, error));
     lay_out_words(p, options);
-    AK_TRY(allocate(p, options, error));
+    AK_TRY(allocate_buffers(p, options, error));
     p->queue = p->o->cl->clCreateCommandQueue(p->o->context, p->o->device.id, 0, &code);
     if (code != CL_SUCCESS)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s gives no queue: %s", p->o->device.name,

@@ -21,7 +21,7 @@ enum {
 static const char magic[] = "akunuOCL";
 
 /* ---- What earlier processes kept ---------------------------------------- */
-static void add_text(uint64_t state[2], const char *text)
+static void hash_text(uint64_t state[2], const char *text)
 {
     ak_hash128(text, strlen(text), state);
 }
@@ -30,14 +30,14 @@ static void make_name(const struct ak_ocl_builder *b, const char *const *sources
                       const char *options, char name[NAME_BYTES])
 {
     uint64_t state[2] = { 0 };
-    add_text(state, b->device->platform_name);
-    add_text(state, b->device->name);
-    add_text(state, b->device->vendor);
-    add_text(state, b->device->version);
-    add_text(state, b->device->driver);
-    add_text(state, options);
+    hash_text(state, b->device->platform_name);
+    hash_text(state, b->device->name);
+    hash_text(state, b->device->vendor);
+    hash_text(state, b->device->version);
+    hash_text(state, b->device->driver);
+    hash_text(state, options);
     for (uint32_t i = 0; i < n; i++)
-        add_text(state, sources[i]);
+        hash_text(state, sources[i]);
     snprintf(name, NAME_BYTES, "%016llx%016llx.bin", (unsigned long long)state[0],
              (unsigned long long)state[1]);
 }
@@ -54,7 +54,7 @@ static int open_folder(const struct ak_ocl_builder *b)
     return fd;
 }
 
-static bool read_all(int fd, uint8_t *to, size_t n)
+static bool read_whole(int fd, uint8_t *to, size_t n)
 {
     for (ssize_t got; n > 0; to += got, n -= (size_t)got)
         if ((got = read(fd, to, n)) <= 0)
@@ -80,11 +80,11 @@ static uint8_t *read_binary(int dir, const char *name, size_t *n)
         return NULL;
     if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
         info.st_size > HEAD_BYTES && info.st_size < BINARY_BYTES_MAX &&
-        read_all(fd, head, sizeof head) && memcmp(head, magic, 8) == 0) {
+        read_whole(fd, head, sizeof head) && memcmp(head, magic, 8) == 0) {
         uint64_t state[2] = { 0 };
         *n = (size_t)info.st_size - HEAD_BYTES;
         binary = ak_alloc(*n, 1);
-        if (binary && read_all(fd, binary, *n))
+        if (binary && read_whole(fd, binary, *n))
             ak_hash128(binary, *n, state);
         if (binary && memcmp(state, head + 8, HASH_BYTES) != 0) {
             ak_free(binary);

@@ -10,6 +10,7 @@
 #   column     a line over 100 columns
 #   isa        instruction sets that one list has and another has not
 #   vendor     code of src/engine/cpu that asks who made the CPU: a machine is measured, not named
+#   name       a function that five files define, each its own: a search finds one too many
 #   drawing    docs/architecture.svg is not what docs/architecture.py draws of src/layers.txt
 #
 # A finding is a line "CHECK NAME: where and what". tests/house.exceptions lists, as
@@ -255,13 +256,33 @@ check_vendor() {
         awk -F: '{ printf "vendor %s: line %d\n", $1, $2 }'
 }
 
+# Definitions begin a line; clang-format keeps the name beside its type.
+check_name() {
+    xargs awk '
+    /^static [^=;]*\(/ && !/;$/ {
+        name = $0
+        sub(/\(.*/, "", name)
+        sub(/.*[ *]/, "", name)
+        if (!((name, FILENAME) in seen)) {
+            seen[name, FILENAME]
+            files[name] = files[name] " " FILENAME
+            n[name]++
+        }
+    }
+    END {
+        for (name in n)
+            if (n[name] >= 5)
+                printf "name %s: in%s\n", name, files[name]
+    }' <"$work/code"
+}
+
 check_drawing() {
     [ -e docs/architecture.py ] && command -v python3 >/dev/null || return 0
     python3 docs/architecture.py . | cmp -s - docs/architecture.svg ||
         echo "drawing docs/architecture.svg: docs/architecture.py draws another"
 }
 
-for check in tag include symbol cycle path comment column isa vendor drawing; do
+for check in tag include symbol cycle path comment column isa vendor name drawing; do
     "check_$check"
 done | sort -u >"$work/found"
 

@@ -84,7 +84,7 @@ size_t akunu_cache_count(const struct akunu_cache *cache)
     return cache ? cache->n : 0;
 }
 
-static ak_status find(const struct akunu_cache *cache, size_t i, struct ak_error *error)
+static ak_status find_entry(const struct akunu_cache *cache, size_t i, struct ak_error *error)
 {
     if (!cache)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the cache is NULL");
@@ -98,7 +98,7 @@ enum akunu_status akunu_cache_get_entry(const struct akunu_cache *cache, size_t 
                                         struct akunu_cache_entry *entry, size_t size)
 {
     struct ak_error error = { 0 };
-    if (find(cache, i, &error) != AKUNU_OK)
+    if (find_entry(cache, i, &error) != AKUNU_OK)
         return ak_api_finish(&error);
     const struct ak_store_entry *e = &cache->entries[i];
     struct akunu_cache_entry full = {
@@ -119,7 +119,7 @@ enum akunu_status akunu_cache_remove(struct akunu_cache *cache, size_t i)
 {
     struct ak_error error = { 0 };
     char shown[AK_SHOW_BYTES];
-    if (find(cache, i, &error) != AKUNU_OK)
+    if (find_entry(cache, i, &error) != AKUNU_OK)
         return ak_api_finish(&error);
     const char *name = cache->entries[i].name;
     if (ak_store_remove(cache->dir, name))

@@ -29,8 +29,8 @@ static ak_status find_format(const struct akunu_reply_params *p, const struct ak
     return AKUNU_OK;
 }
 
-static ak_status create(const struct akunu_reply_params *given, akunu_reply_fn *on_event,
-                        void *user, struct ak_tc_parser **out, struct ak_error *error)
+static ak_status create_parser(const struct akunu_reply_params *given, akunu_reply_fn *on_event,
+                               void *user, struct ak_tc_parser **out, struct ak_error *error)
 {
     struct akunu_reply_params p;
     struct ak_tc_parser_params settings = { .on_event = on_event, .user = user };
@@ -142,7 +142,7 @@ struct akunu_reply *akunu_reply_new(const struct akunu_reply_params *params,
     if (!reply)
         ak_fail_memory(&error, "a reply", sizeof *reply);
     else
-        create(params, on_event, user, &reply->inner, &error);
+        create_parser(params, on_event, user, &reply->inner, &error);
     if (error.status == AKUNU_OK)
         return reply;
     ak_api_finish(&error);

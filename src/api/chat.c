@@ -23,8 +23,8 @@ static struct akunu_template *wrap(struct ak_tmpl_set *chat, ak_status status,
     return NULL;
 }
 
-static ak_status load(const char *path, const char *const *override_kv, struct ak_tmpl_set **out,
-                      struct ak_error *error)
+static ak_status load_templates(const char *path, const char *const *override_kv,
+                                struct ak_tmpl_set **out, struct ak_error *error)
 {
     struct ak_provider *provider;
     if (!path)
@@ -43,7 +43,7 @@ struct akunu_template *akunu_template_load(const char *path, const char *const *
 {
     struct ak_error error = { 0 };
     struct ak_tmpl_set *chat = NULL;
-    ak_status status = load(path, override_kv, &chat, &error);
+    ak_status status = load_templates(path, override_kv, &chat, &error);
     return wrap(chat, status, &error);
 }
 
@@ -106,8 +106,8 @@ void akunu_chat_default(struct akunu_chat *chat, size_t size)
     ak_api_give_default(chat, size, &full, sizeof full);
 }
 
-static ak_status render(const struct akunu_template *chat, const struct akunu_chat *given,
-                        char **out, size_t *n_bytes, struct ak_error *error)
+static ak_status render_chat(const struct akunu_template *chat, const struct akunu_chat *given,
+                             char **out, size_t *n_bytes, struct ak_error *error)
 {
     struct akunu_chat input;
     akunu_chat_default(&input, sizeof input);
@@ -125,7 +125,7 @@ char *akunu_template_render(const struct akunu_template *chat, const struct akun
     struct ak_error error = { 0 };
     char *text = NULL;
     size_t n = 0;
-    if (render(chat, input, &text, &n, &error) != AKUNU_OK)
+    if (render_chat(chat, input, &text, &n, &error) != AKUNU_OK)
         ak_api_finish(&error);
     if (n_bytes)
         *n_bytes = n;

@@ -19,8 +19,8 @@ void akunu_comm_params_default(struct akunu_comm_params *params, size_t size)
     ak_api_give_default(params, size, &defaults, sizeof defaults);
 }
 
-static ak_status join(const struct akunu_comm_params *given, struct ak_ranks **out,
-                      struct ak_error *error)
+static ak_status join_ranks(const struct akunu_comm_params *given, struct ak_ranks **out,
+                            struct ak_error *error)
 {
     struct akunu_comm_params params;
     struct ak_comm *comm;
@@ -43,7 +43,7 @@ struct akunu_comm *akunu_comm_join(const struct akunu_comm_params *params)
 {
     struct ak_error error = { 0 };
     struct ak_ranks *ranks = NULL;
-    join(params, &ranks, &error);
+    join_ranks(params, &ranks, &error);
     ak_api_finish(&error);
     return (struct akunu_comm *)ranks;
 }

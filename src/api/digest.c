@@ -50,14 +50,14 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static int compare(const struct dirent **a, const struct dirent **b)
+static int compare_names(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* Adds the name and the digest of a file in a folder; nothing for what is no file. */
-static ak_status add_entry(struct reading *r, const char *dir, const char *name,
-                           struct ak_error *error)
+static ak_status hash_entry(struct reading *r, const char *dir, const char *name,
+                            struct ak_error *error)
 {
     uint8_t digest[AK_SHA256_BYTES];
     struct reading own = { .cancel = r->cancel, .user = r->user };
@@ -83,12 +83,12 @@ static ak_status add_folder(struct reading *r, const char *path, struct ak_error
 {
     struct dirent **entries;
     ak_status status = AKUNU_OK;
-    int n = scandir(path, &entries, is_visible, compare);
+    int n = scandir(path, &entries, is_visible, compare_names);
     if (n < 0)
         return fail_read(error, path);
     for (int i = 0; i < n; i++) {
         if (status == AKUNU_OK)
-            status = add_entry(r, path, entries[i]->d_name, error);
+            status = hash_entry(r, path, entries[i]->d_name, error);
         free(entries[i]);
     }
     free(entries);

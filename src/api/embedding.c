@@ -18,8 +18,8 @@ struct ids {
     size_t n;
 };
 
-static ak_status encode(const struct ak_tokenizer *t, struct ak_text text, unsigned flags,
-                        struct ids *out, struct ak_error *error)
+static ak_status encode_ids(const struct ak_tokenizer *t, struct ak_text text, unsigned flags,
+                            struct ids *out, struct ak_error *error)
 {
     flags |= AKUNU_ADD_SPECIAL;
     AK_TRY(ak_tok_encode(t, text.bytes, text.n, flags, NULL, 0, &out->n, error));
@@ -50,7 +50,7 @@ static ak_status count_prompt(const struct ak_tokenizer *t, struct ak_text promp
                               size_t max, size_t *out, struct ak_error *error)
 {
     struct ids ids = { 0 };
-    ak_status status = encode(t, prompt, flags, &ids, error);
+    ak_status status = encode_ids(t, prompt, flags, &ids, error);
     if (status == AKUNU_OK) {
         cut(t, false, max, &ids);
         *out = ids.n - (ids.n > 0 && ak_tok_is_control(t, ids.values[ids.n - 1]));
@@ -59,8 +59,8 @@ static ak_status count_prompt(const struct ak_tokenizer *t, struct ak_text promp
     return status;
 }
 
-static ak_status join(struct ak_text prompt, struct ak_text text, struct ak_buffer *out,
-                      struct ak_error *error)
+static ak_status join_texts(struct ak_text prompt, struct ak_text text, struct ak_buffer *out,
+                            struct ak_error *error)
 {
     AK_TRY(ak_buffer_add(out, prompt.bytes, prompt.n, error));
     return ak_buffer_add(out, text.bytes, text.n, error);
@@ -76,11 +76,11 @@ static ak_status encode_text(const struct ak_model *m, struct ak_text text,
     struct ak_text prompt;
     struct ak_buffer whole = { 0 };
     AK_TRY(ak_spec_find_prompt(pooling, how->prompt_name, &prompt, error));
-    ak_status status = join(prompt, text, &whole, error);
+    ak_status status = join_texts(prompt, text, &whole, error);
     if (status == AKUNU_OK)
-        status =
-            encode(m->tokenizer, (struct ak_text){ (const char *)whole.bytes, (uint32_t)whole.n },
-                   how->flags, out, error);
+        status = encode_ids(m->tokenizer,
+                            (struct ak_text){ (const char *)whole.bytes, (uint32_t)whole.n },
+                            how->flags, out, error);
     ak_buffer_free(&whole);
     AK_TRY(status);
     how->n_whole = out->n;

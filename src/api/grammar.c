@@ -132,9 +132,9 @@ static ak_status check_tokens(struct ak_grammar_matcher *m, const struct ak_toke
     return status;
 }
 
-static ak_status check(struct ak_grammar *g, const struct akunu_tokenizer *tokenizer,
-                       const char *text, size_t n, bool *allowed, size_t *at,
-                       struct ak_error *error)
+static ak_status check_text(struct ak_grammar *g, const struct akunu_tokenizer *tokenizer,
+                            const char *text, size_t n, bool *allowed, size_t *at,
+                            struct ak_error *error)
 {
     struct ak_grammar_token_trie *trie = NULL;
     struct ak_grammar_matcher *m = NULL;
@@ -164,7 +164,7 @@ enum akunu_status akunu_grammar_check(const struct akunu_grammar *grammar,
         ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                 "the grammar, the text or the answer's place is NULL");
     else
-        check(grammar->inner, tokenizer, text, n_bytes, allowed, &offset, &error);
+        check_text(grammar->inner, tokenizer, text, n_bytes, allowed, &offset, &error);
     if (at)
         *at = offset;
     return ak_api_finish(&error);

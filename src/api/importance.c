@@ -87,7 +87,8 @@ static ak_status merge(struct akunu_importance *im, const struct ak_importance *
     return ak_importance_merge(&im->inner, from, im->chunk_size, error);
 }
 
-static ak_status read_file(struct akunu_importance *im, const char *path, struct ak_error *error)
+static ak_status read_importance(struct akunu_importance *im, const char *path,
+                                 struct ak_error *error)
 {
     struct ak_importance from;
     char shown[AK_SHOW_BYTES];
@@ -104,7 +105,7 @@ static ak_status read_file(struct akunu_importance *im, const char *path, struct
 enum akunu_status akunu_importance_read(struct akunu_importance *importance, const char *path)
 {
     struct ak_error error = { 0 };
-    read_file(importance, path, &error);
+    read_importance(importance, path, &error);
     return ak_api_finish(&error);
 }
 
@@ -139,7 +140,7 @@ enum akunu_status akunu_importance_check_path(const char *path, bool overwrite)
 }
 
 /* ---- Texts -------------------------------------------------------------- */
-static ak_status add_text(struct akunu_importance *im, struct ak_session *s,
+static ak_status run_text(struct akunu_importance *im, struct ak_session *s,
                           const struct akunu_ids *text, akunu_cancel_fn *cancel, void *user,
                           struct ak_error *error)
 {
@@ -166,7 +167,7 @@ enum akunu_status akunu_importance_add(struct akunu_importance *importance,
         return ak_api_finish(&error);
     struct ak_session *s = ak_api_begin(session, &error);
     if (s)
-        add_text(importance, s, &(struct akunu_ids){ ids, n }, cancel, user, &error);
+        run_text(importance, s, &(struct akunu_ids){ ids, n }, cancel, user, &error);
     return ak_api_end(session, s, &error);
 }
 

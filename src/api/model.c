@@ -67,8 +67,8 @@ static ak_status load_inner(const char *path, int fd, const struct akunu_load_pa
 }
 
 /* path NULL: the file of descriptor `fd`. */
-static ak_status load(const char *path, int fd, const struct akunu_load_params *given,
-                      struct akunu_model *model, struct ak_error *error)
+static ak_status load_model(const char *path, int fd, const struct akunu_load_params *given,
+                            struct akunu_model *model, struct ak_error *error)
 {
     struct akunu_load_params params;
     akunu_load_params_default(&params, sizeof params);
@@ -93,7 +93,7 @@ static struct akunu_model *load_handle(const char *path, int fd,
     if (!model)
         ak_fail_memory(&error, "a model", sizeof *model);
     else
-        load(path, fd, params, model, &error);
+        load_model(path, fd, params, model, &error);
     if (error.status == AKUNU_OK)
         return model;
     ak_api_finish(&error);

@@ -15,7 +15,7 @@ struct progress {
     void *user;
 };
 
-static bool on_progress(double fraction, void *user)
+static bool on_tune_progress(double fraction, void *user)
 {
     struct progress *progress = user;
     return !progress->call || progress->call(fraction, progress->user);
@@ -29,8 +29,8 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
     if (n_threads < 1 || n_runs < 1 || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "tuning needs at least one thread, one run and a place for the result");
-    AK_TRY(
-        ak_backend_list()[0]->tune(cpu, n_threads, n_runs, on_progress, &progress, &tuned, error));
+    AK_TRY(ak_backend_list()[0]->tune(cpu, n_threads, n_runs, on_tune_progress, &progress, &tuned,
+                                      error));
     struct akunu_profile full = {
         .size = size,
         .skinny_scale32 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE32],

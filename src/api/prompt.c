@@ -51,9 +51,10 @@ static ak_status make_messages(const char *system, const char *text, size_t n_by
     return status;
 }
 
-static ak_status render(const struct ak_tmpl_set *templates,
-                        const struct akunu_completion *completion, const char *text, size_t n_bytes,
-                        char **prompt, size_t *n_prompt, struct ak_error *error)
+static ak_status render_prompt(const struct ak_tmpl_set *templates,
+                               const struct akunu_completion *completion, const char *text,
+                               size_t n_bytes, char **prompt, size_t *n_prompt,
+                               struct ak_error *error)
 {
     struct akunu_chat input;
     char *messages = NULL;
@@ -71,9 +72,9 @@ static ak_status render(const struct ak_tmpl_set *templates,
 }
 
 /* ---- Tokens ------------------------------------------------------------- */
-static ak_status encode(const struct ak_tokenizer *t, const char *text, size_t n_bytes,
-                        unsigned flags, int32_t bos, int32_t **ids, size_t *n_ids,
-                        struct ak_error *error)
+static ak_status encode_prompt(const struct ak_tokenizer *t, const char *text, size_t n_bytes,
+                               unsigned flags, int32_t bos, int32_t **ids, size_t *n_ids,
+                               struct ak_error *error)
 {
     size_t n;
     AK_TRY(ak_tok_encode(t, text, n_bytes, flags, NULL, 0, &n, error));
@@ -137,15 +138,16 @@ ak_status ak_api_make_prompt(struct akunu_session *session, const char *text, si
                        "a system message is given, which only the form of a message takes%s",
                        completion->chat ? ": put it into the conversation" : "");
     if (is_raw) {
-        AK_TRY(encode(model->tokenizer, text, n_bytes, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, -1,
-                      ids, n_ids, error));
+        AK_TRY(encode_prompt(model->tokenizer, text, n_bytes,
+                             AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, -1, ids, n_ids, error));
     } else {
         char *prompt = NULL;
         size_t n_prompt = 0;
-        ak_status status = render(templates, completion, text, n_bytes, &prompt, &n_prompt, error);
+        ak_status status =
+            render_prompt(templates, completion, text, n_bytes, &prompt, &n_prompt, error);
         if (status == AKUNU_OK)
-            status = encode(model->tokenizer, prompt, n_prompt, AKUNU_PARSE_SPECIAL,
-                            find_added_bos(model->tokenizer), ids, n_ids, error);
+            status = encode_prompt(model->tokenizer, prompt, n_prompt, AKUNU_PARSE_SPECIAL,
+                                   find_added_bos(model->tokenizer), ids, n_ids, error);
         ak_free(prompt);
         AK_TRY(status);
     }

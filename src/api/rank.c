@@ -61,8 +61,8 @@ struct ids {
     size_t n;
 };
 
-static ak_status add_text(const struct ak_model *m, struct ak_text text, unsigned flags,
-                          struct ids *out, struct ak_error *error)
+static ak_status append_encoded(const struct ak_model *m, struct ak_text text, unsigned flags,
+                                struct ids *out, struct ak_error *error)
 {
     size_t n = 0;
     AK_TRY(ak_tok_encode(m->tokenizer, text.bytes, text.n, flags, NULL, 0, &n, error));
@@ -80,14 +80,14 @@ static ak_status add_text(const struct ak_model *m, struct ak_text text, unsigne
 static ak_status encode_joined(const struct ak_model *m, const struct texts *t, struct ids *out,
                                size_t *second, struct ak_error *error)
 {
-    AK_TRY(add_text(m, t->query, AKUNU_ADD_SPECIAL, out, error));
+    AK_TRY(append_encoded(m, t->query, AKUNU_ADD_SPECIAL, out, error));
     if (m->spec.config.n_types == 1 && out->n > 0) {
         out->values[out->n] = out->values[out->n - 1]; /* add_text leaves room for one */
         out->n++;
     }
     size_t first = out->n;
     *second = first;
-    AK_TRY(add_text(m, t->document, AKUNU_ADD_SPECIAL, out, error));
+    AK_TRY(append_encoded(m, t->document, AKUNU_ADD_SPECIAL, out, error));
     if (out->n == first)
         return AKUNU_OK;
     memmove(out->values + first, out->values + first + 1,
@@ -104,15 +104,16 @@ static ak_status encode_form(const struct ak_model *m, const struct texts *t, st
     AK_TRY(find_form(m, &form, error));
     ak_status status = fill_form(form, t, &prompt, error);
     if (status == AKUNU_OK)
-        status = add_text(m, (struct ak_text){ (const char *)prompt.bytes, (uint32_t)prompt.n },
-                          AKUNU_PARSE_SPECIAL, out, error);
+        status =
+            append_encoded(m, (struct ak_text){ (const char *)prompt.bytes, (uint32_t)prompt.n },
+                           AKUNU_PARSE_SPECIAL, out, error);
     ak_free(prompt.bytes);
     *second = out->n;
     return status;
 }
 
-static ak_status encode(const struct akunu_model *model, const struct texts *t, struct ids *out,
-                        size_t *second, struct ak_error *error)
+static ak_status encode_pair(const struct akunu_model *model, const struct texts *t,
+                             struct ids *out, size_t *second, struct ak_error *error)
 {
     const struct ak_model *m = model ? model->inner : NULL;
     if (!m || (!t->query.bytes && t->query.n) || (!t->document.bytes && t->document.n))
@@ -134,7 +135,7 @@ int64_t akunu_model_encode_pair(const struct akunu_model *model, const char *que
     if (n_query > INT32_MAX / 2 || n_document > INT32_MAX / 2)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "a text has more than %d bytes", INT32_MAX / 2);
     else
-        encode(model, &texts, &found, &split, &error);
+        encode_pair(model, &texts, &found, &split, &error);
     if (found.values && ids)
         memcpy(ids, found.values, (found.n < capacity ? found.n : capacity) * sizeof *ids);
     ak_free(found.values);

@@ -6,8 +6,8 @@
 #include "engine/backends/list.h"
 #include "base/chip.h"
 
-static ak_status measure(const char *cpu, unsigned n_threads, unsigned what,
-                         struct akunu_roofline *out, size_t size, struct ak_error *error)
+static ak_status measure_roofline(const char *cpu, unsigned n_threads, unsigned what,
+                                  struct akunu_roofline *out, size_t size, struct ak_error *error)
 {
     struct akunu_roofline full;
     if (n_threads < 1 || !out)
@@ -21,7 +21,7 @@ enum akunu_status akunu_roofline_measure(const char *cpu, unsigned n_threads, un
                                          struct akunu_roofline *out, size_t size)
 {
     struct ak_error error = { 0 };
-    measure(cpu, n_threads, what, out, size, &error);
+    measure_roofline(cpu, n_threads, what, out, size, &error);
     return ak_api_finish(&error);
 }
 
@@ -33,7 +33,7 @@ static ak_status measure_model(const struct akunu_model *model, unsigned n_threa
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     struct ak_backend *backend = model->inner->backend;
     if (backend->ops->measure)
-        return measure(backend->ops->describe(backend), n_threads, what, out, size, error);
+        return measure_roofline(backend->ops->describe(backend), n_threads, what, out, size, error);
     if (n_threads < 1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "measuring needs at least one thread");
     if (what & AKUNU_MEASURE_READ)

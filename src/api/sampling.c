@@ -40,8 +40,8 @@ void akunu_sampling_default(struct akunu_sampling *sampling, size_t size)
     ak_api_give_default(sampling, size, &full, sizeof full);
 }
 
-static ak_status read_params(const struct akunu_sampling *given, struct akunu_sampling *sampling,
-                             struct ak_error *error)
+static ak_status read_sampling(const struct akunu_sampling *given, struct akunu_sampling *sampling,
+                               struct ak_error *error)
 {
     akunu_sampling_default(sampling, sizeof *sampling);
     return ak_api_copy_in(sampling, sizeof *sampling, given, "akunu_sampling", error);
@@ -51,18 +51,18 @@ enum akunu_status akunu_sampling_check(const struct akunu_sampling *given)
 {
     struct akunu_sampling sampling;
     struct ak_error error = { 0 };
-    if (read_params(given, &sampling, &error) == AKUNU_OK)
+    if (read_sampling(given, &sampling, &error) == AKUNU_OK)
         ak_sample_check_params(&sampling, &error);
     return ak_api_finish(&error);
 }
 
-static ak_status create(const struct akunu_model *model, const struct akunu_sampling *given,
-                        struct akunu_sampler *sampler, struct ak_error *error)
+static ak_status create_sampler(const struct akunu_model *model, const struct akunu_sampling *given,
+                                struct akunu_sampler *sampler, struct ak_error *error)
 {
     struct akunu_sampling sampling;
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
-    AK_TRY(read_params(given, &sampling, error));
+    AK_TRY(read_sampling(given, &sampling, error));
     if (sampling.grammar)
         AK_TRY(ak_session_constraint_begin(model->inner, sampling.grammar->inner,
                                            &sampler->constraint, error));
@@ -79,7 +79,7 @@ struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model,
     if (!sampler)
         ak_fail_memory(&error, "a sampler", sizeof *sampler);
     else
-        create(model, sampling, sampler, &error);
+        create_sampler(model, sampling, sampler, &error);
     if (error.status == AKUNU_OK)
         return sampler;
     ak_api_finish(&error);
@@ -107,8 +107,8 @@ static ak_status accept_text(struct akunu_sampler *sampler, int32_t token, struc
     return ak_grammar_matcher_accept_token(sampler->constraint.matcher, token, &allowed, error);
 }
 
-static ak_status copy_state(const struct akunu_sampler *sampler, struct akunu_sampler *out,
-                            struct ak_error *error)
+static ak_status copy_sampler(const struct akunu_sampler *sampler, struct akunu_sampler *out,
+                              struct ak_error *error)
 {
     AK_TRY(ak_sample_clone(sampler->inner, &out->inner, error));
     out->grammar = sampler->grammar;
@@ -132,7 +132,7 @@ struct akunu_sampler *akunu_sampler_clone(const struct akunu_sampler *sampler)
     else if (!sampler)
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the sampler is NULL");
     else
-        copy_state(sampler, out, &error);
+        copy_sampler(sampler, out, &error);
     if (error.status == AKUNU_OK)
         return out;
     ak_api_finish(&error);

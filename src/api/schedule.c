@@ -20,10 +20,10 @@ void akunu_scheduler_params_default(struct akunu_scheduler_params *params, size_
     ak_api_give_default(params, size, &full, sizeof full);
 }
 
-static ak_status create(const struct akunu_model *model,
-                        const struct akunu_session_params *given_session,
-                        const struct akunu_scheduler_params *given, struct ak_sched **out,
-                        struct ak_error *error)
+static ak_status create_scheduler(const struct akunu_model *model,
+                                  const struct akunu_session_params *given_session,
+                                  const struct akunu_scheduler_params *given, struct ak_sched **out,
+                                  struct ak_error *error)
 {
     struct akunu_session_params session;
     struct akunu_scheduler_params p;
@@ -56,7 +56,7 @@ struct akunu_scheduler *akunu_scheduler_new(const struct akunu_model *model,
     if (!scheduler)
         ak_fail_memory(&error, "a scheduler", sizeof *scheduler);
     else
-        create(model, session, params, &scheduler->inner, &error);
+        create_scheduler(model, session, params, &scheduler->inner, &error);
     if (ak_api_finish(&error) == AKUNU_OK)
         return scheduler;
     akunu_scheduler_free(scheduler);

@@ -13,8 +13,9 @@ void akunu_session_params_default(struct akunu_session_params *params, size_t si
     ak_api_give_default(params, size, &full, sizeof full);
 }
 
-static ak_status create(const struct akunu_model *model, const struct akunu_session_params *given,
-                        struct akunu_session *session, struct ak_error *error)
+static ak_status create_session(const struct akunu_model *model,
+                                const struct akunu_session_params *given,
+                                struct akunu_session *session, struct ak_error *error)
 {
     struct akunu_session_params params;
     akunu_session_params_default(&params, sizeof params);
@@ -32,7 +33,7 @@ struct akunu_session *akunu_session_new(const struct akunu_model *model,
     if (!session)
         ak_fail_memory(&error, "a session", sizeof *session);
     else
-        create(model, params, session, &error);
+        create_session(model, params, session, &error);
     if (error.status == AKUNU_OK)
         return session;
     ak_api_finish(&error);

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 
-static ak_status load(const char *path, const char *const *override_kv, struct ak_tokenizer **out,
-                      struct ak_error *error)
+static ak_status load_tokenizer(const char *path, const char *const *override_kv,
+                                struct ak_tokenizer **out, struct ak_error *error)
 {
     struct ak_provider *provider;
 
@@ -35,7 +35,7 @@ struct akunu_tokenizer *akunu_tokenizer_load_with(const char *path, const char *
     else if (!tokenizer)
         ak_fail_memory(&error, "a tokenizer", sizeof *tokenizer);
     else
-        load(path, override_kv, &tokenizer->inner, &error);
+        load_tokenizer(path, override_kv, &tokenizer->inner, &error);
     if (error.status == AKUNU_OK)
         return tokenizer;
     ak_api_finish(&error);
@@ -53,8 +53,8 @@ void akunu_tokenizer_free(struct akunu_tokenizer *tokenizer)
 
 /* Checks the arguments that all calls share. `buffers_valid`: each pair of pointer and size is
  * consistent. */
-static ak_status check(const struct akunu_tokenizer *tokenizer, bool buffers_valid, unsigned flags,
-                       unsigned known, struct ak_error *error)
+static ak_status check_arguments(const struct akunu_tokenizer *tokenizer, bool buffers_valid,
+                                 unsigned flags, unsigned known, struct ak_error *error)
 {
     if (!tokenizer)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the tokenizer is NULL");
@@ -72,8 +72,8 @@ int64_t akunu_tokenizer_encode(const struct akunu_tokenizer *tokenizer, const ch
     size_t n_ids;
     bool buffers_valid = (text || n_bytes == 0) && (ids || capacity == 0);
 
-    if (check(tokenizer, buffers_valid, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, &error) !=
-            AKUNU_OK ||
+    if (check_arguments(tokenizer, buffers_valid, flags, AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL,
+                        &error) != AKUNU_OK ||
         ak_tok_encode(tokenizer->inner, text ? text : "", n_bytes, flags, ids, capacity, &n_ids,
                       &error) != AKUNU_OK) {
         ak_api_finish(&error);
@@ -89,8 +89,8 @@ int64_t akunu_tokenizer_decode(const struct akunu_tokenizer *tokenizer, const ak
     size_t n_bytes;
     bool buffers_valid = (ids || n_ids == 0) && (text || capacity == 0);
 
-    if (check(tokenizer, buffers_valid, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) !=
-            AKUNU_OK ||
+    if (check_arguments(tokenizer, buffers_valid, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE,
+                        &error) != AKUNU_OK ||
         ak_tok_decode(tokenizer->inner, ids, n_ids, flags, text, capacity, &n_bytes, &error) !=
             AKUNU_OK) {
         ak_api_finish(&error);
@@ -113,10 +113,10 @@ static ak_status encode_infill(const struct akunu_tokenizer *tokenizer, struct a
     if (!infill)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no struct akunu_infill is given");
     AK_TRY(ak_api_copy_in(&own, sizeof own, infill, "akunu_infill", error));
-    AK_TRY(check(tokenizer,
-                 (own.prefix || own.n_prefix_bytes == 0) &&
-                     (own.suffix || own.n_suffix_bytes == 0) && (ids || capacity == 0),
-                 0, 0, error));
+    AK_TRY(check_arguments(tokenizer,
+                           (own.prefix || own.n_prefix_bytes == 0) &&
+                               (own.suffix || own.n_suffix_bytes == 0) && (ids || capacity == 0),
+                           0, 0, error));
     if (own.n_prefix_bytes > INT32_MAX || own.n_suffix_bytes > INT32_MAX)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "texts of %zu and %zu bytes around a gap: at most %d are tokenized at once",
@@ -183,7 +183,8 @@ struct akunu_stream *akunu_stream_new(const struct akunu_tokenizer *tokenizer, u
 
     if (!stream)
         ak_fail_memory(&error, "a text stream", sizeof *stream);
-    else if (check(tokenizer, true, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) == AKUNU_OK)
+    else if (check_arguments(tokenizer, true, flags, AKUNU_SKIP_SPECIAL | AKUNU_CONTINUE, &error) ==
+             AKUNU_OK)
         ak_tok_stream_create(tokenizer->inner, flags, &stream->inner, &error);
     if (error.status == AKUNU_OK)
         return stream;

@@ -46,7 +46,7 @@ static const char *find_value(const char *cpuinfo, const char *key)
 }
 
 /* The name is "model name" on x86, else uname's machine, as "aarch64". */
-static void find_name(struct ak_chip *chip)
+static void find_chip_name(struct ak_chip *chip)
 {
     static const struct {
         const char *key, *shown;
@@ -149,7 +149,7 @@ void ak_chip_detect(struct ak_chip *out)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     out->hardware_threads = ak_hardware_threads();
     out->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-    find_name(out);
+    find_chip_name(out);
     find_caches(out);
 }
 

@@ -32,7 +32,7 @@ static void end_at_character(char *text, size_t length)
         text[start - 1] = '\0';
 }
 
-static void finish(struct ak_error *error, int wanted)
+static void finish_message(struct ak_error *error, int wanted)
 {
     if (wanted >= AK_ERROR_MESSAGE_BYTES)
         end_at_character(error->message, AK_ERROR_MESSAGE_BYTES - 1);
@@ -48,7 +48,7 @@ ak_status ak_fail(struct ak_error *error, ak_status status, const char *format, 
     va_start(arguments, format);
     int wanted = vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
-    finish(error, wanted);
+    finish_message(error, wanted);
     return status;
 }
 
@@ -72,7 +72,7 @@ void ak_error_prefix(struct ak_error *error, const char *prefix)
     char old[AK_ERROR_MESSAGE_BYTES];
     memcpy(old, error->message, sizeof old);
     int wanted = snprintf(error->message, sizeof error->message, "%s: %s", prefix, old);
-    finish(error, wanted);
+    finish_message(error, wanted);
 }
 
 /* ---- Log ---------------------------------------------------------------- */

@@ -16,7 +16,7 @@ static uint64_t rotate_left64(uint64_t x, int n)
     return x << n | x >> (64 - n);
 }
 
-static uint64_t finish(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 32) * factors[0];
     x = (x ^ x >> 29) * factors[1];
@@ -44,8 +44,8 @@ void ak_hash128(const void *data, size_t bytes, uint64_t state[2])
         memcpy(tail, p, left);
     mix(lanes, tail);
     uint64_t a = lanes[0] ^ rotate_left64(lanes[1], 21), b = lanes[2] ^ rotate_left64(lanes[3], 43);
-    state[0] = finish(a + rotate_left64(b, 11));
-    state[1] = finish(b ^ finish(a));
+    state[0] = mix_bits(a + rotate_left64(b, 11));
+    state[1] = mix_bits(b ^ mix_bits(a));
 }
 
 /* ---- SHA-256 ------------------------------------------------------------ */

@@ -56,8 +56,8 @@ static ak_status check_limits(const void *bytes, size_t n, struct ak_error *erro
     return AKUNU_OK;
 }
 
-static ak_status load(const char *text, size_t n, size_t flags, json_t **out,
-                      struct ak_error *error)
+static ak_status load_text(const char *text, size_t n, size_t flags, json_t **out,
+                           struct ak_error *error)
 {
     json_error_t why;
     *out = json_loadb(text, n, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
@@ -70,26 +70,26 @@ static ak_status load(const char *text, size_t n, size_t flags, json_t **out,
 }
 
 /* `wide`: which numbers are marked (base/json/wide.h). */
-static ak_status parse(const char *text, size_t n, size_t flags, unsigned wide, json_t **out,
-                       struct ak_error *error)
+static ak_status parse_json(const char *text, size_t n, size_t flags, unsigned wide, json_t **out,
+                            struct ak_error *error)
 {
     *out = NULL;
     AK_TRY(check_limits(text, n, error));
     size_t n_marked = ak_wide_mark(text, n, wide, NULL);
     if (n_marked == n)
-        return load(text, n, flags, out, error);
+        return load_text(text, n, flags, out, error);
     char *marked = ak_alloc(n_marked, 1);
     if (!marked)
         return ak_fail_memory(error, "what a JSON text holds", n_marked);
     ak_wide_mark(text, n, wide, marked);
-    ak_status status = load(marked, n_marked, flags, out, error);
+    ak_status status = load_text(marked, n_marked, flags, out, error);
     ak_free(marked);
     return status;
 }
 
 ak_status ak_json_parse(const void *bytes, size_t n, json_t **out, struct ak_error *error)
 {
-    return parse(bytes, n, 0, 0, out, error);
+    return parse_json(bytes, n, 0, 0, out, error);
 }
 
 /* Without the byte order mark, which Windows' editors write. */
@@ -97,7 +97,8 @@ static ak_status parse_python(const char *text, size_t n, size_t flags, unsigned
                               struct ak_error *error)
 {
     size_t mark = n ? ak_wide_skip_mark(text, n) : 0;
-    return parse(mark ? text + mark : text, n - mark, flags, AK_WIDE_PYTHON | wide, out, error);
+    return parse_json(mark ? text + mark : text, n - mark, flags, AK_WIDE_PYTHON | wide, out,
+                      error);
 }
 
 ak_status ak_json_parse_file(const void *bytes, size_t n, json_t **out, struct ak_error *error)

@@ -66,7 +66,7 @@ static bool round_to_pages(size_t bytes, size_t *whole)
 
 /* Maps private pages at a multiple of 2 MiB: maps 2 MiB more, then unmaps what is outside the
  * aligned part. NULL on failure. */
-static char *reserve(size_t whole, int protection)
+static char *map_aligned(size_t whole, int protection)
 {
     size_t mapped = whole + HUGE_PAGE;
     char *raw = mmap(NULL, mapped, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,7 +93,7 @@ void *ak_pages_alloc(size_t bytes)
     size_t whole;
     if (!round_to_pages(bytes, &whole))
         return NULL;
-    char *p = reserve(whole, PROT_READ | PROT_WRITE);
+    char *p = map_aligned(whole, PROT_READ | PROT_WRITE);
     if (p && whole >= HUGE_PAGE)
         ak_pages_advise_huge(p, whole);
     return p;
@@ -118,7 +118,7 @@ void ak_pages_drop(const void *p, size_t bytes)
 void *ak_map_shared(int fd, uint64_t offset, size_t bytes)
 {
     size_t whole;
-    char *p = bytes > 0 && round_to_pages(bytes, &whole) ? reserve(whole, PROT_NONE) : NULL;
+    char *p = bytes > 0 && round_to_pages(bytes, &whole) ? map_aligned(whole, PROT_NONE) : NULL;
     if (!p)
         return NULL;
     if (mmap(p, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED) {

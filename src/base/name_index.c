@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
     const struct ak_name_index_entry *x = a, *y = b;
     return strcmp(x->name, y->name);
@@ -27,7 +27,7 @@ ak_status ak_name_index_alloc(struct ak_name_index *index, size_t n, struct ak_e
 
 const char *ak_name_index_sort(struct ak_name_index *index)
 {
-    qsort(index->entries, index->n, sizeof *index->entries, compare);
+    qsort(index->entries, index->n, sizeof *index->entries, compare_entries);
     for (uint32_t i = 1; i < index->n; i++)
         if (strcmp(index->entries[i - 1].name, index->entries[i].name) == 0)
             return index->entries[i].name;
@@ -38,7 +38,7 @@ bool ak_name_index_find(const struct ak_name_index *index, const char *name, uin
 {
     struct ak_name_index_entry key = { name, 0 };
     const struct ak_name_index_entry *found =
-        bsearch(&key, index->entries, index->n, sizeof *index->entries, compare);
+        bsearch(&key, index->entries, index->n, sizeof *index->entries, compare_entries);
     if (found)
         *position = found->position;
     return found != NULL;

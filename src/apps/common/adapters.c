@@ -33,7 +33,7 @@ static bool is_file(const char *text)
     return found;
 }
 
-static int add(struct cli_adapters *out, const char *text, size_t n)
+static int add_adapter(struct cli_adapters *out, const char *text, size_t n)
 {
     if (out->n == CLI_MAX_ADAPTERS)
         return fail_count();
@@ -59,7 +59,7 @@ int cli_adapters_read(const struct cli_texts *texts, struct cli_adapters *out)
         bool whole = is_file(text);
         do {
             size_t n = whole ? strlen(text) : strcspn(text, ",");
-            code = add(out, text, n);
+            code = add_adapter(out, text, n);
             text += n;
         } while (code == CLI_EXIT_OK && *text++ == ',');
     }

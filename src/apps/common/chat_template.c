@@ -34,8 +34,8 @@ static const struct {
       "{% if add_generation_prompt %}<|assistant|>\n{% endif %}" },
 };
 
-static struct akunu_template *parse(const char *text, size_t n,
-                                    const struct akunu_template *of_model, int *code)
+static struct akunu_template *parse_template(const char *text, size_t n,
+                                             const struct akunu_template *of_model, int *code)
 {
     struct akunu_template *template = akunu_template_parse(text, n, of_model);
     if (!template)
@@ -50,7 +50,7 @@ static struct akunu_template *parse_file(const char *path, const struct akunu_te
     struct akunu_template *template = NULL;
     *code = cli_read_file("--chat-template-file", path, &text);
     if (*code == CLI_EXIT_OK)
-        template = parse(text.bytes, text.n, of_model, code);
+        template = parse_template(text.bytes, text.n, of_model, code);
     free(text.bytes);
     return template;
 }
@@ -71,7 +71,7 @@ static struct akunu_template *find_named(const char *name, const struct akunu_te
         }
     }
     if (text)
-        return parse(text, n, of_model, code);
+        return parse_template(text, n, of_model, code);
     *code =
         cli_fail_usage("--chat-template %s: no template of that name; there are %s, and what the "
                        "model has; a template itself has braces",
@@ -79,8 +79,8 @@ static struct akunu_template *find_named(const char *name, const struct akunu_te
     return NULL;
 }
 
-static struct akunu_template *choose(const struct cli_options *o, struct akunu_template *of_model,
-                                     int *code)
+static struct akunu_template *choose_template(const struct cli_options *o,
+                                              struct akunu_template *of_model, int *code)
 {
     struct akunu_template *chosen = NULL;
     if (!o->chat_template && !o->chat_template_file) {
@@ -92,7 +92,7 @@ static struct akunu_template *choose(const struct cli_options *o, struct akunu_t
     if (o->chat_template_file)
         chosen = parse_file(o->chat_template_file, of_model, code);
     else if (strchr(o->chat_template, '{'))
-        chosen = parse(o->chat_template, strlen(o->chat_template), of_model, code);
+        chosen = parse_template(o->chat_template, strlen(o->chat_template), of_model, code);
     else
         chosen = find_named(o->chat_template, of_model, code);
     akunu_template_free(of_model);
@@ -104,7 +104,7 @@ struct akunu_template *cli_chat_template(const struct cli_options *o,
 {
     struct akunu_template *of_model = akunu_model_template(loaded->model);
     *code = of_model ? CLI_EXIT_OK : cli_fail_library();
-    struct akunu_template *chosen = of_model ? choose(o, of_model, code) : NULL;
+    struct akunu_template *chosen = of_model ? choose_template(o, of_model, code) : NULL;
     if (chosen)
         cli_check_reasoning(o, chosen);
     return chosen;

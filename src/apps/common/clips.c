@@ -217,7 +217,7 @@ static void write_next(struct clips *all)
 }
 
 /* ---- What the library calls --------------------------------------------- */
-static bool on_segment(const struct akunu_segment *segment, void *user)
+static bool clip_on_segment(const struct akunu_segment *segment, void *user)
 {
     struct job *j = user;
     j->no_memory = j->no_memory || !cli_transcript_add(&j->transcript, segment);
@@ -226,7 +226,7 @@ static bool on_segment(const struct akunu_segment *segment, void *user)
     return !j->no_memory && !cli_is_interrupted();
 }
 
-static bool on_progress(double fraction, void *user)
+static bool clip_on_progress(double fraction, void *user)
 {
     struct job *j = user;
     struct clips *all = j->all;
@@ -239,7 +239,8 @@ static bool on_progress(double fraction, void *user)
     return !cli_is_interrupted();
 }
 
-static void on_end(enum akunu_status status, const char *message, const char *language, void *user)
+static void clip_on_end(enum akunu_status status, const char *message, const char *language,
+                        void *user)
 {
     struct job *j = user;
     j->transcript.language = language;
@@ -281,8 +282,8 @@ static bool next_clip(struct akunu_clip *clip, void *user)
         open_job(all, j, all->o->clips.values[all->n_opened]);
         all->n_opened++;
         if (j->audio) {
-            *clip =
-                (struct akunu_clip){ j->audio, all->params, on_segment, on_progress, on_end, j };
+            *clip = (struct akunu_clip){ j->audio,         all->params, clip_on_segment,
+                                         clip_on_progress, clip_on_end, j };
             return true;
         }
         write_next(all);

@@ -182,7 +182,7 @@ static int take_value(struct reader *r, struct cli_setting *s)
     return code;
 }
 
-static int read_value(struct reader *r, struct cli_setting *s)
+static int read_setting(struct reader *r, struct cli_setting *s)
 {
     char text[CLI_SHOWN_BYTES];
     int code = next_event(r);
@@ -247,7 +247,7 @@ static int read_preset(struct reader *r, const char *preset)
         code = add_setting(r, preset, key, &setting);
         has_model |= code == CLI_EXIT_OK && strcmp(setting->flag->name, "model") == 0;
         if (code == CLI_EXIT_OK)
-            code = read_value(r, setting);
+            code = read_setting(r, setting);
     }
     return code;
 }
@@ -307,7 +307,7 @@ static int read_settings(struct reader *r)
         }
         code = add_setting(r, NULL, key, &setting);
         if (code == CLI_EXIT_OK)
-            code = read_value(r, setting);
+            code = read_setting(r, setting);
     }
     return code;
 }

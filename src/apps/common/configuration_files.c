@@ -41,7 +41,7 @@ static int read_open(const char *path, int file, struct cli_config *config)
     return code;
 }
 
-static int read_file(const char *path, bool needed, struct cli_config *config)
+static int read_configuration(const char *path, bool needed, struct cli_config *config)
 {
     /* does not wait for the writer of a pipe */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -73,13 +73,13 @@ int cli_config_read(const char *path, struct cli_config *out)
     char *user;
     *out = (struct cli_config){ 0 };
     if (path)
-        return read_file(path, true, out);
+        return read_configuration(path, true, out);
     int code = user_path(&user);
     if (code != CLI_EXIT_OK)
         return code;
-    code = read_file(AK_SYSCONFDIR "/akunu/config.yaml", false, out);
+    code = read_configuration(AK_SYSCONFDIR "/akunu/config.yaml", false, out);
     if (code == CLI_EXIT_OK && user)
-        code = read_file(user, false, out);
+        code = read_configuration(user, false, out);
     free(user);
     return code;
 }

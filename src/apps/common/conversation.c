@@ -95,7 +95,7 @@ static const json_t *text_of_part(const struct place *message_at, const json_t *
     return text;
 }
 
-static bool fail_memory(const struct place *at)
+static bool report_no_memory(const struct place *at)
 {
     at->why[0] = '\0';
     return false;
@@ -121,7 +121,7 @@ static bool join_parts(const struct place *at, json_t *message, const json_t *pa
     }
     bool good = joined && json_object_set_new(message, "content", json_stringn(joined, n)) == 0;
     free(joined);
-    return good || fail_memory(at);
+    return good || report_no_memory(at);
 }
 
 static bool check_content(const struct place *message_at, json_t *message)

@@ -9,7 +9,7 @@
 #include "apps/common/message.h"
 
 /* Appends all bytes of a stream, and a NUL. */
-static int read_all(FILE *file, const char *name, struct cli_text *out)
+static int read_whole_stream(FILE *file, const char *name, struct cli_text *out)
 {
     size_t capacity = 0;
     for (;;) {
@@ -39,7 +39,7 @@ int cli_read_file(const char *flag, const char *path, struct cli_text *out)
     FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file)
         return cli_fail_usage("cannot read %s %s: %s", flag, path, strerror(errno));
-    int code = read_all(file, standard ? "standard input" : path, out);
+    int code = read_whole_stream(file, standard ? "standard input" : path, out);
     if (!standard)
         fclose(file);
     if (code != CLI_EXIT_OK) {

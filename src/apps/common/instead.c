@@ -80,7 +80,8 @@ static const struct instead commands[] = {
     { "rm", "remove the file from " MODELS ", then run 'akunu-cli cache prune'" },
 };
 
-static const char *find(const struct instead *table, size_t n_table, const char *name, size_t n)
+static const char *find_in_table(const struct instead *table, size_t n_table, const char *name,
+                                 size_t n)
 {
     for (size_t i = 0; i < n_table; i++)
         if (strlen(table[i].name) == n && memcmp(table[i].name, name, n) == 0)
@@ -90,10 +91,10 @@ static const char *find(const struct instead *table, size_t n_table, const char 
 
 const char *cli_instead_of_flag(const char *name, size_t n)
 {
-    return find(flags, sizeof flags / sizeof *flags, name, n);
+    return find_in_table(flags, sizeof flags / sizeof *flags, name, n);
 }
 
 const char *cli_instead_of_command(const char *name)
 {
-    return find(commands, sizeof commands / sizeof *commands, name, strlen(name));
+    return find_in_table(commands, sizeof commands / sizeof *commands, name, strlen(name));
 }

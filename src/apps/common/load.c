@@ -9,7 +9,7 @@
 
 #include "apps/common/message.h"
 
-static bool on_progress(enum akunu_load_stage stage, double fraction, void *user)
+static bool on_load_progress(enum akunu_load_stage stage, double fraction, void *user)
 {
     struct cli_model_session *loaded = user;
     if (stage == AKUNU_STAGE_WEIGHTS)
@@ -60,7 +60,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
         params.rope.freq_scale = 1.0f / o->rope_scale;
     if (o->yarn_ext_factor >= 0.0f)
         params.rope.yarn_ext_factor = o->yarn_ext_factor > 0.0f ? o->yarn_ext_factor : -1.0f;
-    params.progress = on_progress;
+    params.progress = on_load_progress;
     params.log = on_load_log;
     params.user = out;
     params.cache_limit = o->cache_limit;

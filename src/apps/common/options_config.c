@@ -18,7 +18,7 @@ static struct cli_option_value read_setting(const struct cli_setting *s)
 }
 
 /* Unselected presets are checked too, so that errors show at once. */
-static int check(const struct cli_flag *flag, const struct cli_option_value *f)
+static int check_value(const struct cli_flag *flag, const struct cli_option_value *f)
 {
     struct cli_options scratch;
     if (f->all.n > 1 && flag->kind != CLI_FLAG_LIST && flag->kind != CLI_FLAG_TEXTS)
@@ -37,7 +37,7 @@ static int apply(const struct cli_command *command, const struct cli_config *con
         if (i == cli_n_flags)
             continue;
         struct cli_option_value f = read_setting(s);
-        int code = check(&cli_flags[i], &f);
+        int code = check_value(&cli_flags[i], &f);
         if (code != CLI_EXIT_OK)
             return code;
         bool holds = preset ? s->preset && strcmp(s->preset, preset) == 0 : !s->preset;

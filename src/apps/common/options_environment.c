@@ -13,7 +13,7 @@ extern char **environ;
 static const char prefix[] = "AKUNU_";
 
 /* "AKUNU_CTX_SIZE" for "ctx-size". `out` holds CLI_ENV_BYTES. */
-static void name_of(const char *spelling, char *out)
+static void variable_name(const char *spelling, char *out)
 {
     size_t n = strlen(prefix);
     memcpy(out, prefix, n);
@@ -29,7 +29,7 @@ static void read_one(const struct cli_flag *flag, struct cli_option_value *value
         const char *spelling = cli_flag_spelling(flag, k);
         if (!spelling)
             continue;
-        name_of(spelling, name);
+        variable_name(spelling, name);
         const char *text = getenv(name);
         if (!text || !*text)
             continue;
@@ -79,7 +79,7 @@ static void check_name(const char *name, size_t n)
     }
     const char *nearest = cli_find_nearest(spelling, words, n_words);
     if (nearest)
-        name_of(nearest, known);
+        variable_name(nearest, known);
     cli_warn("%s%.*s in the environment is not known%s%s%s", prefix, (int)n, name,
              nearest ? "; did you mean " : "", nearest ? known : "", nearest ? "?" : "");
 }

@@ -30,8 +30,9 @@ json_t *cli_message(const char *role, const char *text, size_t n)
 }
 
 /* Renders a conversation with these variables; *prompt comes from malloc. */
-static enum akunu_status render(const struct akunu_template *template, const char *messages,
-                                const char *tools, const char *kwargs, char **prompt, size_t *n)
+static enum akunu_status render_messages(const struct akunu_template *template,
+                                         const char *messages, const char *tools,
+                                         const char *kwargs, char **prompt, size_t *n)
 {
     struct akunu_chat input;
     akunu_chat_default(&input, sizeof input);
@@ -57,11 +58,11 @@ static enum akunu_status render_without_reasoning(const struct cli_options *o,
 {
     size_t n_usual = 0;
     char *usual = NULL, *kwargs = cli_reasoning_kwargs(o, "off");
-    enum akunu_status status = kwargs ?
-                                   render(template, messages, tools, o->kwargs, &usual, &n_usual) :
-                                   AKUNU_ERROR_MEMORY;
+    enum akunu_status status =
+        kwargs ? render_messages(template, messages, tools, o->kwargs, &usual, &n_usual) :
+                 AKUNU_ERROR_MEMORY;
     if (status == AKUNU_OK)
-        status = render(template, messages, tools, kwargs, prompt, n);
+        status = render_messages(template, messages, tools, kwargs, prompt, n);
     if (status == AKUNU_OK) {
         bool is_off = *n != n_usual || memcmp(*prompt, usual, *n) != 0;
         status = cli_reasoning_skip(template, prompt, n, is_off);
@@ -82,7 +83,7 @@ enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu
     if (text && o->reasoning_budget == 0)
         status = render_without_reasoning(o, template, text, tools, prompt, n);
     else if (text)
-        status = render(template, text, tools, kwargs ? kwargs : o->kwargs, prompt, n);
+        status = render_messages(template, text, tools, kwargs ? kwargs : o->kwargs, prompt, n);
     free(kwargs);
     free(text);
     if (status != AKUNU_OK) {

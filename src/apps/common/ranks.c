@@ -25,7 +25,7 @@ void cli_ranks_hush(void)
 }
 
 /* Prints the message of the calling thread's last failed call, hushed or not. */
-static int fail(void)
+static int print_failure(void)
 {
     if (kept_error >= 0)
         dprintf(kept_error, "%s: %s\n", cli_program(), akunu_last_error());
@@ -72,7 +72,7 @@ static void *watch(void *unused)
         if ((!is_told && !has_failed) || patience-- > 0)
             continue;
         if (has_failed && !atomic_load(&watcher.ends))
-            fail();
+            print_failure();
         _exit(has_failed ? CLI_EXIT_FAILURE : 128 + SIGTERM);
     }
     return NULL;
@@ -162,7 +162,7 @@ int cli_ranks_join(struct cli_options *o, struct cli_ranks *out)
         params.timeout = o->rank_timeout;
     out->comm = join_in_time(&params, rank);
     if (!out->comm)
-        return fail();
+        return print_failure();
     out->follows = rank > 0;
     o->load.comm = out->comm;
     begin_watching(out->comm, !(o->command & CLI_SERVER) || out->follows);
@@ -173,7 +173,7 @@ int cli_ranks_follow(const struct cli_ranks *ranks)
 {
     enum akunu_status status = akunu_comm_follow(ranks->comm, NULL, NULL);
     end_watching();
-    return status == AKUNU_OK ? CLI_EXIT_OK : fail();
+    return status == AKUNU_OK ? CLI_EXIT_OK : print_failure();
 }
 
 void cli_ranks_leave(struct cli_ranks *ranks)

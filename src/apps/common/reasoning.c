@@ -21,9 +21,9 @@ static bool is_on(const char *when)
     return strcmp(when, "on") == 0 || strcmp(when, "true") == 0;
 }
 
-static enum akunu_status find(const struct akunu_template *template,
-                              const struct akunu_tokenizer *tokenizer, const char *prompt,
-                              struct akunu_reasoning *out)
+static enum akunu_status find_marks(const struct akunu_template *template,
+                                    const struct akunu_tokenizer *tokenizer, const char *prompt,
+                                    struct akunu_reasoning *out)
 {
     struct akunu_reply_params params;
     akunu_reply_params_default(&params, sizeof params);
@@ -66,7 +66,7 @@ enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char
 {
     struct akunu_reasoning found;
     akunu_reasoning_default(&found, sizeof found);
-    enum akunu_status status = find(template, NULL, *prompt, &found);
+    enum akunu_status status = find_marks(template, NULL, *prompt, &found);
     if (status != AKUNU_OK || !found.begin || (is_off && !found.is_open))
         return status;
     bool on_lines = strcmp(found.end, found.closing) == 0; /* as templates write it */
@@ -94,7 +94,7 @@ int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template
         return CLI_EXIT_OK;
     akunu_reasoning_default(&reasoning->found, sizeof reasoning->found);
     reasoning->found.budget = o->reasoning_budget;
-    if (find(template, tokenizer, prompt, &reasoning->found) != AKUNU_OK)
+    if (find_marks(template, tokenizer, prompt, &reasoning->found) != AKUNU_OK)
         return cli_fail_library();
     if (!reasoning->found.begin && !reasoning->is_reported) {
         cli_aside("--reasoning-budget %lld has no effect: answers by this chat template have no "

@@ -121,7 +121,7 @@ bool cli_receipt_end(json_t *receipt, uint64_t seed, json_t *tokens, const uint8
 }
 
 /* ---- Reading ------------------------------------------------------------ */
-static bool fail(char *why, const char *name, const json_t *found, const char *expected)
+static bool refuse_receipt(char *why, const char *name, const json_t *found, const char *expected)
 {
     char shown[CLI_DESCRIBED_BYTES];
     cli_describe_json(found, shown);
@@ -134,7 +134,7 @@ static bool read_hex(const json_t *json, const char *name, const char **out, cha
     const json_t *found = json_object_get(json, name);
     *out = json_string_value(found);
     return (*out && strlen(*out) == 64 && strspn(*out, "0123456789abcdef") == 64) ||
-           fail(why, name, found, "64 hexadecimal digits");
+           refuse_receipt(why, name, found, "64 hexadecimal digits");
 }
 
 static bool read_ids(const json_t *json, const char *name, akunu_token **out, size_t *n, char *why)
@@ -142,14 +142,14 @@ static bool read_ids(const json_t *json, const char *name, akunu_token **out, si
     const json_t *found = json_object_get(json, name), *id;
     size_t i;
     if (!json_is_array(found))
-        return fail(why, name, found, "a list of token ids");
+        return refuse_receipt(why, name, found, "a list of token ids");
     *out = calloc(json_array_size(found) + 1, sizeof **out);
     if (!*out)
         return false;
     json_array_foreach (found, i, id) {
         json_int_t value = json_integer_value(id);
         if (!json_is_integer(id) || value < 0 || value > INT32_MAX)
-            return fail(why, name, id, "a list of token ids");
+            return refuse_receipt(why, name, id, "a list of token ids");
         (*out)[i] = (akunu_token)value;
     }
     *n = json_array_size(found);
@@ -162,10 +162,10 @@ static bool read_texts(const json_t *json, const char *name, const char **out, s
     const json_t *found = json_object_get(json, name), *text;
     size_t i;
     if (found && (!json_is_array(found) || json_array_size(found) > max))
-        return fail(why, name, found, "a list of at most 64 texts");
+        return refuse_receipt(why, name, found, "a list of at most 64 texts");
     json_array_foreach (found, i, text) {
         if (!json_is_string(text))
-            return fail(why, name, text, "a list of texts");
+            return refuse_receipt(why, name, text, "a list of texts");
         out[i] = json_string_value(text);
     }
     *n = json_array_size(found);
@@ -176,7 +176,7 @@ static bool read_text(const json_t *json, const char *name, const char **out, ch
 {
     const json_t *found = json_object_get(json, name);
     if (found && !json_is_null(found) && !json_is_string(found))
-        return fail(why, name, found, "a text");
+        return refuse_receipt(why, name, found, "a text");
     *out = json_string_value(found);
     return true;
 }
@@ -188,7 +188,7 @@ static bool read_integer(const json_t *json, const char *name, int64_t low, int6
     if (!found)
         return true;
     if (!json_is_integer(found) || value < low)
-        return fail(why, name, found, low < 0 ? "an integer" : "an integer from 0");
+        return refuse_receipt(why, name, found, low < 0 ? "an integer" : "an integer from 0");
     *out = (int64_t)value;
     return true;
 }
@@ -197,7 +197,7 @@ static bool read_bool(const json_t *json, const char *name, bool *out, char *why
 {
     const json_t *found = json_object_get(json, name);
     if (found && !json_is_boolean(found))
-        return fail(why, name, found, "true or false");
+        return refuse_receipt(why, name, found, "true or false");
     *out = json_is_true(found);
     return true;
 }
@@ -212,7 +212,7 @@ static bool read_numbers(const json_t *json, struct akunu_sampling *p, char *why
             continue;
         if (!json_is_number(found) ||
             (!m->is_real && !(json_is_integer(found) && fabs(value) <= INT32_MAX)))
-            return fail(why, m->name, found, m->is_real ? "a number" : "an integer");
+            return refuse_receipt(why, m->name, found, m->is_real ? "a number" : "an integer");
         cli_sampling_set(p, m, value);
     }
     return true;
@@ -223,7 +223,7 @@ static bool read_bias(const json_t *json, struct cli_receipt *out, char *why)
     const json_t *found = json_object_get(json, "logit_bias"), *pair;
     size_t i;
     if (found && (!json_is_array(found) || json_array_size(found) > CLI_RECEIPT_BIAS_MAX))
-        return fail(why, "logit_bias", found, "a list of at most 4096 pairs");
+        return refuse_receipt(why, "logit_bias", found, "a list of at most 4096 pairs");
     json_array_foreach (found, i, pair) {
         const json_t *id = json_array_get(pair, 0), *value = json_array_get(pair, 1);
         const char *text = json_string_value(value);
@@ -231,7 +231,7 @@ static bool read_bias(const json_t *json, struct cli_receipt *out, char *why)
         json_int_t token = json_integer_value(id);
         if (json_array_size(pair) != 2 || !json_is_integer(id) || token < 0 || token > INT32_MAX ||
             (!infinite && !json_is_number(value)))
-            return fail(why, "logit_bias", pair, "[token, what is added to its logit]");
+            return refuse_receipt(why, "logit_bias", pair, "[token, what is added to its logit]");
         out->bias[i].token = (akunu_token)token;
         out->bias[i].bias = !infinite      ? (float)json_number_value(value) :
                             text[0] == '-' ? -INFINITY :
@@ -250,7 +250,7 @@ static bool read_reasoning(const json_t *json, struct cli_receipt *out, char *wh
     if (!found)
         return true;
     if (!json_is_object(found))
-        return fail(why, "reasoning", found, "an object");
+        return refuse_receipt(why, "reasoning", found, "an object");
     out->generation.reasoning = r;
     return read_integer(found, "budget", -1, &r->budget, why) &&
            read_text(found, "begin", &r->begin, why) && read_text(found, "end", &r->end, why) &&
@@ -270,7 +270,7 @@ static bool read_constraint(const json_t *json, struct cli_receipt *out, char *w
         return true;
     if (!json_is_object(chat) || !json_is_string(json_object_get(chat, "chat_template")) ||
         !json_is_string(json_object_get(chat, "prompt")))
-        return fail(why, "chat", chat, "an object with chat_template and prompt");
+        return refuse_receipt(why, "chat", chat, "an object with chat_template and prompt");
     return read_text(chat, "chat_template", &c->chat_template, why) &&
            read_text(chat, "prompt", &c->prompt, why) && read_text(chat, "tools", &c->tools, why) &&
            read_text(chat, "tool_choice", &c->choice, why) &&
@@ -283,7 +283,7 @@ static bool read_sampling(const json_t *json, struct cli_receipt *out, char *why
     struct akunu_generation *g = &out->generation;
     size_t n_breakers = 0;
     if (!json_is_object(json))
-        return fail(why, "sampling", json, "an object");
+        return refuse_receipt(why, "sampling", json, "an object");
     if (!read_numbers(json, p, why) || !read_bias(json, out, why) ||
         !read_integer(json, "max_tokens", -1, &g->max_tokens, why) ||
         !read_bool(json, "ignore_eos", &p->ignore_end, why) ||
@@ -312,9 +312,9 @@ bool cli_receipt_read(const json_t *json, struct cli_receipt *out, char why[CLI_
     if (found)
         json = found;
     if (json_is_array(json))
-        return fail(why, "akunu.receipt", json, "one receipt; verify each of them alone");
+        return refuse_receipt(why, "akunu.receipt", json, "one receipt; verify each of them alone");
     if (!json_is_object(json))
-        return fail(why, "the receipt", json, "an object");
+        return refuse_receipt(why, "the receipt", json, "an object");
     bool good = read_text(json, "version", &out->version, why) &&
                 read_hex(json, "model", &out->sha256, why) &&
                 read_hex(json, "chain", &out->chain, why) &&
@@ -323,7 +323,8 @@ bool cli_receipt_read(const json_t *json, struct cli_receipt *out, char why[CLI_
                 read_sampling(json_object_get(json, "sampling"), out, why) &&
                 read_integer(json, "seed", 0, &seed, why);
     out->sampling.seed = (uint64_t)seed;
-    return good && (json_object_get(json, "seed") || fail(why, "seed", NULL, "an integer from 0"));
+    return good && (json_object_get(json, "seed") ||
+                    refuse_receipt(why, "seed", NULL, "an integer from 0"));
 }
 
 void cli_receipt_free(struct cli_receipt *receipt)

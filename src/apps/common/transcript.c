@@ -116,7 +116,7 @@ const char *cli_transcript_strip(const char *text, size_t *n)
     return text;
 }
 
-static const char *strip(const struct akunu_segment *s, size_t *n)
+static const char *stripped_text(const struct akunu_segment *s, size_t *n)
 {
     *n = s->n_bytes;
     return cli_transcript_strip(s->text, n);
@@ -196,7 +196,7 @@ static void print_line(const struct akunu_segment *line, void *user)
     const struct printer *p = user;
     char start[CLI_TRANSCRIPT_TIME_BYTES], end[CLI_TRANSCRIPT_TIME_BYTES];
     size_t n;
-    const char *text = strip(line, &n);
+    const char *text = stripped_text(line, &n);
     if (!p->text_only)
         cli_output_format(p->out, "[%s --> %s]  ", cli_transcript_time(line->start, '.', start),
                           cli_transcript_time(line->end, '.', end));
@@ -248,7 +248,7 @@ static void write_subtitle(struct cli_output *out, const struct akunu_segment *s
     bool is_srt = form == CLI_TRANSCRIPT_SRT;
     char mark = is_srt ? ',' : '.';
     size_t n;
-    const char *text = strip(s, &n);
+    const char *text = stripped_text(s, &n);
     if (is_srt)
         cli_output_format(out, "%zu\n", number);
     cli_output_format(out, "%s --> %s\n", cli_transcript_time(s->start, mark, start),
@@ -276,7 +276,7 @@ static void write_segment(struct cli_output *out, const struct akunu_segment *s,
 {
     char start[CLI_TRANSCRIPT_TIME_BYTES];
     size_t n;
-    const char *text = strip(s, &n);
+    const char *text = stripped_text(s, &n);
     switch (form) {
     case CLI_TRANSCRIPT_VTT:
     case CLI_TRANSCRIPT_SRT: write_subtitle(out, s, number, form, timed); return;

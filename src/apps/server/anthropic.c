@@ -191,7 +191,7 @@ static bool read_choice(struct server_chat *r)
 }
 
 /* ---- Sampling ----------------------------------------------------------- */
-static bool read_params(struct server_chat *r)
+static bool read_messages_params(struct server_chat *r)
 {
     const json_t *max = json_object_get(r->body, "max_tokens");
     if (!server_chat_read_params(r, "stop_sequences", "stop"))
@@ -335,14 +335,14 @@ static void begin_stream(struct server_job *job)
                                      message_of(job, json_array(), NULL)));
 }
 
-static void on_end(struct server_part *part, const struct server_event *event)
+static void messages_on_end(struct server_part *part, const struct server_event *event)
 {
     if (akunu_reply_end(part->reply) != AKUNU_OK)
         part->job->no_memory = true;
     part->finish = stop_reason(part, &event->result);
 }
 
-static void on_done(struct server_job *job)
+static void messages_on_done(struct server_job *job)
 {
     struct server_part *part = &job->parts[0];
     if (server_job_failed(job))
@@ -364,14 +364,15 @@ static void on_done(struct server_job *job)
     http_finish(job->x);
 }
 
-static void release(struct server_job *job)
+static void messages_release(struct server_job *job)
 {
     free(job->own);
 }
 
-static const struct server_style style = {
-    .token = server_chat_token, .end = on_end, .done = on_done, .release = release
-};
+static const struct server_style style = { .token = server_chat_token,
+                                           .end = messages_on_end,
+                                           .done = messages_on_done,
+                                           .release = messages_release };
 
 /* ---- Requests ----------------------------------------------------------- */
 static bool begin_blocks(struct server_job *job, const json_t *body)
@@ -389,7 +390,7 @@ static bool read_request(struct server_chat *r)
 void server_messages(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
     struct server_chat r = { .model = m, .x = x, .body = body, .prepare = begin_blocks };
-    bool good = read_params(&r) && read_request(&r) &&
+    bool good = read_messages_params(&r) && read_request(&r) &&
                 server_chat_submit(&r, &style, "msg_", on_reply, begin_stream);
     (void)good; /* if not, it is answered */
     server_chat_release(&r);

@@ -150,7 +150,7 @@ bool server_chat_set_schema(struct server_chat *r, const char *name, const char 
 }
 
 /* ---- Prompt ------------------------------------------------------------- */
-static char *render(struct server_chat *r, const json_t *messages)
+static char *render_messages(struct server_chat *r, const json_t *messages)
 {
     struct akunu_chat input;
     char *text = cli_json_write(messages, JSON_COMPACT), *prompt;
@@ -188,11 +188,11 @@ static bool render_prompt(struct server_chat *r, json_t *parsed)
     bool changed = false;
     if (!cli_conversation_parse_arguments(parsed, &changed))
         return false;
-    r->prompt = render(r, parsed);
+    r->prompt = render_messages(r, parsed);
     if (!r->prompt && fill_contents(parsed))
-        r->prompt = render(r, parsed);
+        r->prompt = render_messages(r, parsed);
     if (!r->prompt && changed)
-        r->prompt = render(r, r->messages);
+        r->prompt = render_messages(r, r->messages);
     return true;
 }
 

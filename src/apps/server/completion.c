@@ -41,8 +41,8 @@ static struct completion_part *own_part(const struct server_part *part)
 }
 
 /* ---- Reading ------------------------------------------------------------ */
-static bool read_options(struct http_exchange *x, const json_t *body, struct server_params *p,
-                         struct completion *c)
+static bool read_completion(struct http_exchange *x, const json_t *body, struct server_params *p,
+                            struct completion *c)
 {
     int64_t n_top = 0;
     bool after_sampling = false;
@@ -91,14 +91,14 @@ static json_t *probability_of(const struct server_model *m, const struct server_
 }
 
 /* Takes a list that was not reported yet; empty without any. */
-static json_t *take(json_t **list)
+static json_t *take_list(json_t **list)
 {
     json_t *taken = *list ? *list : json_array();
     *list = NULL;
     return taken;
 }
 
-static void append(json_t **list, json_t *value)
+static void append_json(json_t **list, json_t *value)
 {
     if (!*list)
         *list = json_array();
@@ -112,10 +112,10 @@ static json_t *piece_of(struct server_part *part, const char *text, size_t n, bo
     json_t *value =
         json_pack("{s:I, s:o, s:o, s:i, s:b}", "index", (json_int_t)part->index, "content",
                   cli_json_text(text, n), "tokens",
-                  c->returns_tokens || part->job->stream ? take(&own->tokens) : json_array(),
+                  c->returns_tokens || part->job->stream ? take_list(&own->tokens) : json_array(),
                   "id_slot", 0, "stop", stop);
     if (part->job->n_top >= 0)
-        json_object_set_new(value, "completion_probabilities", take(&own->probabilities));
+        json_object_set_new(value, "completion_probabilities", take_list(&own->probabilities));
     return value;
 }
 
@@ -190,9 +190,9 @@ static void on_token(struct server_part *part, const struct server_event *event)
     struct completion_part *own = own_part(part);
     own->has_newline |= event->n_bytes > 0 && memchr(event->text, '\n', event->n_bytes);
     if (event->token >= 0) {
-        append(&own->tokens, json_integer(event->token));
+        append_json(&own->tokens, json_integer(event->token));
         if (part->job->n_top >= 0)
-            append(&own->probabilities, probability_of(part->job->model, event));
+            append_json(&own->probabilities, probability_of(part->job->model, event));
     }
     if (!part->job->stream)
         part->job->no_memory |= !server_text_add(&part->text, event->text, event->n_bytes);
@@ -200,14 +200,14 @@ static void on_token(struct server_part *part, const struct server_event *event)
         server_sse_write(part->job, piece_of(part, event->text, event->n_bytes, false));
 }
 
-static void on_end(struct server_part *part, const struct server_event *event)
+static void completion_on_end(struct server_part *part, const struct server_event *event)
 {
     own_part(part)->result = event->result;
     if (part->job->stream)
         server_sse_write(part->job, end_of(part));
 }
 
-static void on_done(struct server_job *job)
+static void completion_on_done(struct server_job *job)
 {
     if (server_job_failed(job))
         return;
@@ -221,14 +221,15 @@ static void on_done(struct server_job *job)
     server_answer(job->x, 200, answer);
 }
 
-static void release(struct server_job *job)
+static void completion_release(struct server_job *job)
 {
     release_completion(job->own, job->n_parts);
 }
 
-static const struct server_style style = {
-    .token = on_token, .end = on_end, .done = on_done, .release = release
-};
+static const struct server_style style = { .token = on_token,
+                                           .end = completion_on_end,
+                                           .done = completion_on_done,
+                                           .release = completion_release };
 
 /* ---- Gaps --------------------------------------------------------------- */
 static bool read_gap(struct server_model *m, struct http_exchange *x, const json_t *body,
@@ -312,9 +313,9 @@ static void complete(struct server_model *m, struct http_exchange *x, const json
     struct server_params params;
     struct akunu_grammar *grammar = NULL;
     struct completion *c = calloc(1, sizeof *c);
-    bool good = c && server_read_params(m, x, body, &params) && read_options(x, body, &params, c) &&
-                read_fields(x, body, c) && server_read_grammar(m, x, body, &params, &grammar) &&
-                read(m, x, body, &c->prompts);
+    bool good = c && server_read_params(m, x, body, &params) &&
+                read_completion(x, body, &params, c) && read_fields(x, body, c) &&
+                server_read_grammar(m, x, body, &params, &grammar) && read(m, x, body, &c->prompts);
     if (!c)
         server_fail_memory(x);
     if (good)

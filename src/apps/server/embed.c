@@ -63,7 +63,7 @@ static json_t *embedding_of(const struct server_encoding *e, size_t i)
                      value);
 }
 
-static void answer(struct server_encoding *e)
+static void embed_answer(struct server_encoding *e)
 {
     json_t *data = json_array();
     bool plain = server_is_ollama(e->x); /* whose embeddings are lists in a list */
@@ -107,8 +107,8 @@ static bool read_prompt(struct server_model *m, struct http_exchange *x, const j
     return false;
 }
 
-static bool read_options(struct server_model *m, struct http_exchange *x, const json_t *body,
-                         struct embeddings *out)
+static bool read_embeddings(struct server_model *m, struct http_exchange *x, const json_t *body,
+                            struct embeddings *out)
 {
     const char *format = "float";
     const json_t *truncate = json_object_get(body, "truncate");
@@ -187,7 +187,7 @@ static void submit(struct server_model *m, struct http_exchange *x, struct serve
     if (!e)
         return;
     *own = *asked;
-    e->answer = answer;
+    e->answer = embed_answer;
     e->name = "input";
     e->is_list = inputs->is_list;
     e->n_prompt = asked->how.n_prompt;
@@ -202,7 +202,7 @@ void server_embeddings(struct server_model *m, struct http_exchange *x, const js
 {
     struct server_prompts inputs = { .n = 0 };
     struct embeddings asked = { .width = 0 };
-    if (read_options(m, x, body, &asked) && read_inputs(m, x, body, &asked, &inputs) &&
+    if (read_embeddings(m, x, body, &asked) && read_inputs(m, x, body, &asked, &inputs) &&
         check_inputs(x, &inputs, &asked))
         submit(m, x, &inputs, &asked);
     server_free_prompts(&inputs);

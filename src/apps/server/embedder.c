@@ -20,7 +20,7 @@ struct server_embedder {
 };
 
 /* ---- Encodings ---------------------------------------------------------- */
-static void leave(void *self)
+static void leave_queue(void *self)
 {
     struct server_encoding *e = self;
     e->x = NULL;
@@ -45,7 +45,7 @@ struct server_encoding *server_encoding_new(struct server_model *m, struct http_
         server_fail_memory(x);
         return NULL;
     }
-    e->owner = (struct server_owner){ .leave = leave };
+    e->owner = (struct server_owner){ .leave = leave_queue };
     e->model = m;
     e->x = x;
     e->width = width;
@@ -151,7 +151,7 @@ static void run_turn(struct server_embedder *m, struct server_encoding *e)
         snprintf(e->message, sizeof e->message, "%s", akunu_last_error());
 }
 
-static void append(struct server_encoding **list, struct server_encoding *e)
+static void append_encoding(struct server_encoding **list, struct server_encoding *e)
 {
     while (*list)
         list = &(*list)->next;
@@ -180,7 +180,7 @@ static bool end_turn(struct server_embedder *m, struct server_encoding *e)
 {
     bool ended = e->status != AKUNU_OK || e->n_done == e->n;
     pthread_mutex_lock(&m->lock);
-    append(ended ? &m->done : &m->waiting, e);
+    append_encoding(ended ? &m->done : &m->waiting, e);
     m->n_waiting += !ended;
     m->running = NULL;
     pthread_mutex_unlock(&m->lock);
@@ -211,7 +211,7 @@ void server_encoding_submit(struct server_encoding *e)
     bool fits = m->n_waiting < most;
     if (fits) {
         http_set_data(x, &e->owner);
-        append(&m->waiting, e);
+        append_encoding(&m->waiting, e);
         m->n_waiting++;
         pthread_cond_signal(&m->changed);
     }
@@ -290,7 +290,7 @@ void server_close_embedder(struct server_model *m)
 }
 
 /* ---- Answers ------------------------------------------------------------ */
-static void answer(struct server_encoding *e)
+static void answer_encoding(struct server_encoding *e)
 {
     bool full = e->status == AKUNU_ERROR_CONTEXT, memory = e->status == AKUNU_ERROR_MEMORY;
     http_set_data(e->x, NULL);
@@ -314,7 +314,7 @@ void server_take_encodings(struct server_model *m)
     while (e) {
         struct server_encoding *next = e->next;
         if (e->x)
-            answer(e);
+            answer_encoding(e);
         server_encoding_free(e);
         e = next;
     }

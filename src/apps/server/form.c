@@ -18,9 +18,9 @@ struct reader {
     char *why;
 };
 
-static bool fail(const struct reader *r, const char *format, ...)
+static bool fail_form(const struct reader *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static bool fail(const struct reader *r, const char *format, ...)
+static bool fail_form(const struct reader *r, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -36,7 +36,7 @@ static bool is_space(char c)
 }
 
 /* A value up to `end`, in quotes or up to the next ";". Returns what follows it. */
-static const char *read_value(const char *at, const char *end, const char **value, size_t *n)
+static const char *read_parameter(const char *at, const char *end, const char **value, size_t *n)
 {
     if (at < end && *at == '"') {
         *value = ++at;
@@ -70,7 +70,7 @@ static bool find_parameter(const char *at, const char *end, const char *name, co
         size_t n_found = (size_t)(at - found);
         if (at == end || *at == ';')
             continue;
-        at = read_value(at + 1, end, value, n);
+        at = read_parameter(at + 1, end, value, n);
         if (n_found == strlen(name) && strncasecmp(found, name, n_found) == 0)
             return true;
         while (at < end && *at != ';')
@@ -84,10 +84,10 @@ static bool read_boundary(struct reader *r, const char *type)
     const char *boundary;
     size_t n;
     if (!find_parameter(type, type + strlen(type), "boundary", &boundary, &n))
-        return fail(r, "the Content-Type names no boundary");
+        return fail_form(r, "the Content-Type names no boundary");
     if (n < 1 || n > BOUNDARY_MAX)
-        return fail(r, "the boundary of the Content-Type has %zu characters; expected 1 to %d", n,
-                    BOUNDARY_MAX);
+        return fail_form(r, "the boundary of the Content-Type has %zu characters; expected 1 to %d",
+                         n, BOUNDARY_MAX);
     memcpy(r->line, "\r\n--", 4);
     memcpy(r->line + 4, boundary, n);
     r->n_line = n + 4;
@@ -167,30 +167,31 @@ static bool read_disposition(const struct reader *r, const char *value, const ch
                              struct http_form_part *part)
 {
     if (!has_word(value, end, "form-data"))
-        return fail(r, "part %zu has a Content-Disposition other than form-data", r->n_parts + 1);
+        return fail_form(r, "part %zu has a Content-Disposition other than form-data",
+                         r->n_parts + 1);
     if (!find_parameter(value, end, "name", &part->name, &part->n_name) || part->n_name == 0)
-        return fail(r, "part %zu has no name", r->n_parts + 1);
+        return fail_form(r, "part %zu has no name", r->n_parts + 1);
     if (!find_parameter(value, end, "filename", &part->file, &part->n_file))
         part->file = NULL;
     return true;
 }
 
-static bool read_header(const struct reader *r, const char *line, const char *end,
-                        struct http_form_part *part)
+static bool read_part_header(const struct reader *r, const char *line, const char *end,
+                             struct http_form_part *part)
 {
     const char *value;
     if (is_header(line, end, "Content-Disposition", &value)) {
         if (part->name)
-            return fail(r, "part %zu has two headers Content-Disposition", r->n_parts + 1);
+            return fail_form(r, "part %zu has two headers Content-Disposition", r->n_parts + 1);
         return read_disposition(r, value, end, part);
     }
     if (is_header(line, end, "Content-Transfer-Encoding", &value) &&
         !has_word(value, end, "binary") && !has_word(value, end, "8bit") &&
         !has_word(value, end, "7bit"))
-        return fail(r,
-                    "part %zu has a Content-Transfer-Encoding; its bytes are expected as they "
-                    "are",
-                    r->n_parts + 1);
+        return fail_form(r,
+                         "part %zu has a Content-Transfer-Encoding; its bytes are expected as they "
+                         "are",
+                         r->n_parts + 1);
     return true;
 }
 
@@ -202,19 +203,19 @@ static bool read_headers(struct reader *r, struct http_form_part *part)
         size_t left = (size_t)(r->end - r->at);
         const char *end = memmem(r->at, left, "\r\n", 2);
         if ((size_t)((end ? end : r->end) - start) > HTTP_FORM_HEADER_BYTES_MAX)
-            return fail(r, "part %zu has headers of more than %d bytes", r->n_parts + 1,
-                        HTTP_FORM_HEADER_BYTES_MAX);
+            return fail_form(r, "part %zu has headers of more than %d bytes", r->n_parts + 1,
+                             HTTP_FORM_HEADER_BYTES_MAX);
         if (!end)
-            return fail(r, "the body ends in the headers of part %zu", r->n_parts + 1);
+            return fail_form(r, "the body ends in the headers of part %zu", r->n_parts + 1);
         const char *line = r->at;
         r->at = end + 2;
         if (line == end)
             break;
-        if (!read_header(r, line, end, part))
+        if (!read_part_header(r, line, end, part))
             return false;
     }
     r->at -= 2; /* the boundary of an empty part may begin here */
-    return part->name || fail(r, "part %zu has no Content-Disposition", r->n_parts + 1);
+    return part->name || fail_form(r, "part %zu has no Content-Disposition", r->n_parts + 1);
 }
 
 static bool read_part(struct reader *r, struct http_form *out, enum delimiter *next)
@@ -222,13 +223,14 @@ static bool read_part(struct reader *r, struct http_form *out, enum delimiter *n
     const char *stop = r->end;
     struct http_form_part part = { 0 };
     if (r->n_parts == HTTP_FORM_PARTS_MAX)
-        return fail(r, "the body has more than %d parts", HTTP_FORM_PARTS_MAX);
+        return fail_form(r, "the body has more than %d parts", HTTP_FORM_PARTS_MAX);
     if (!read_headers(r, &part))
         return false;
     const char *start = r->at;
     *next = next_delimiter(r, &stop);
     if (*next == DELIMITER_NONE)
-        return fail(r, "part %zu has no end: the body ends without its boundary", r->n_parts + 1);
+        return fail_form(r, "part %zu has no end: the body ends without its boundary",
+                         r->n_parts + 1);
     part.bytes = stop > start ? start + 2 : start;
     part.n = (size_t)(stop > start ? stop - part.bytes : 0);
     out->parts[r->n_parts++] = part;
@@ -245,7 +247,8 @@ bool http_form_parse(const char *type, const char *body, size_t n, struct http_f
         return false;
     enum delimiter next = first_delimiter(&r);
     if (next == DELIMITER_NONE)
-        return fail(&r, "the body of %zu bytes does not have the boundary of its Content-Type", n);
+        return fail_form(&r, "the body of %zu bytes does not have the boundary of its Content-Type",
+                         n);
     while (next == DELIMITER_NEXT)
         if (!read_part(&r, out, &next))
             return false;

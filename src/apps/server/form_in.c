@@ -17,7 +17,8 @@ struct field {
     bool is_list;
 };
 
-static bool read_name(struct http_exchange *x, const struct http_form_part *part, struct field *out)
+static bool read_field_name(struct http_exchange *x, const struct http_form_part *part,
+                            struct field *out)
 {
     size_t n = part->n_name;
     *out = (struct field){ .part = part };
@@ -105,7 +106,7 @@ json_t *server_read_form(struct server *s, struct http_exchange *x)
     else if (!object)
         server_fail_memory(x);
     for (size_t i = 0; http_code(x) == 0 && i < form.n; i++)
-        if (read_name(x, &form.parts[i], &field))
+        if (read_field_name(x, &form.parts[i], &field))
             add_field(x, object, &field, body);
     if (http_code(x) == 0)
         return object;

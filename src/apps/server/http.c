@@ -377,7 +377,7 @@ static void take_event(struct http_server *s, const struct epoll_event *event)
         take_leave(event->data.ptr);
 }
 
-static bool run(struct http_server *s, const char **why)
+static bool run_loop(struct http_server *s, const char **why)
 {
     enum { EVENTS_MAX = 64, TICK_MS = 1000 };
     struct epoll_event events[EVENTS_MAX];
@@ -416,7 +416,7 @@ static bool run(struct http_server *s, const char **why)
 bool http_run(struct http_server *s, const char **why)
 {
     pthread_mutex_lock(s->params.lock);
-    bool good = run(s, why);
+    bool good = run_loop(s, why);
     pthread_mutex_unlock(s->params.lock);
     return good;
 }

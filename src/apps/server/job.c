@@ -110,7 +110,7 @@ static bool keep_stops(struct server_job *job, const struct akunu_generation *g)
 }
 
 /* ---- Jobs --------------------------------------------------------------- */
-static void leave(void *self);
+static void leave_job(void *self);
 static void go_on(void *self);
 
 struct server_job *server_job_new(struct server_model *m, struct http_exchange *x,
@@ -129,7 +129,7 @@ struct server_job *server_job_new(struct server_model *m, struct http_exchange *
         server_fail_memory(x);
         return NULL;
     }
-    job->owner = (struct server_owner){ .leave = leave, .drained = go_on };
+    job->owner = (struct server_owner){ .leave = leave_job, .drained = go_on };
     job->model = m;
     m->n_users++;
     job->x = x;
@@ -241,7 +241,7 @@ bool server_job_submit(struct server_job *job, size_t i, const struct server_par
     return false;
 }
 
-static void leave(void *self)
+static void leave_job(void *self)
 {
     struct server_job *job = self;
     job->x = NULL;

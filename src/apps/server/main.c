@@ -50,7 +50,7 @@ static void stop_if_done(struct server *s)
         http_stop(s->http);
 }
 
-static void on_end(struct http_exchange *x, bool client_gone, void *user)
+static void exchange_on_end(struct http_exchange *x, bool client_gone, void *user)
 {
     struct server_owner *owner = http_data(x);
     server_count_answer(x, user);
@@ -217,8 +217,8 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
                           const struct cli_text *certificate)
 {
     const struct cli_options *o = s->options;
-    const struct http_handlers handlers = { on_check, on_request, on_end,    on_drained,
-                                            on_wake,  on_tick,    on_signal, s };
+    const struct http_handlers handlers = { on_check, on_request, exchange_on_end, on_drained,
+                                            on_wake,  on_tick,    on_signal,       s };
     const struct http_params params = { .host = o->host ? o->host : "127.0.0.1",
                                         .port = (unsigned)o->port,
                                         .listener = server_given_listener(),

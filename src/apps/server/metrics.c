@@ -22,9 +22,9 @@ void server_observe(struct server_histogram *h, double seconds)
     h->sum += seconds;
 }
 
-static void add(struct server_text *t, const char *format, ...)
+static void add_line(struct server_text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static void add(struct server_text *t, const char *format, ...)
+static void add_line(struct server_text *t, const char *format, ...)
 {
     char line[512];
     va_list arguments;
@@ -37,35 +37,35 @@ static void add(struct server_text *t, const char *format, ...)
 static void add_number(struct server_text *t, const char *name, const char *type, const char *help,
                        uint64_t value)
 {
-    add(t, "# HELP akunu_%s %s\n# TYPE akunu_%s %s\nakunu_%s %llu\n", name, help, name, type, name,
-        (unsigned long long)value);
+    add_line(t, "# HELP akunu_%s %s\n# TYPE akunu_%s %s\nakunu_%s %llu\n", name, help, name, type,
+             name, (unsigned long long)value);
 }
 
 static void add_histogram(struct server_text *t, const char *name, const char *help,
                           const struct server_histogram *h)
 {
     uint64_t n = 0;
-    add(t, "# HELP akunu_%s %s\n# TYPE akunu_%s histogram\n", name, help, name);
+    add_line(t, "# HELP akunu_%s %s\n# TYPE akunu_%s histogram\n", name, help, name);
     for (size_t i = 0; i < SERVER_BUCKETS; i++) {
         n += h->counts[i];
-        add(t, "akunu_%s_bucket{le=\"%g\"} %llu\n", name, bounds[i], (unsigned long long)n);
+        add_line(t, "akunu_%s_bucket{le=\"%g\"} %llu\n", name, bounds[i], (unsigned long long)n);
     }
-    add(t, "akunu_%s_bucket{le=\"+Inf\"} %llu\nakunu_%s_sum %g\nakunu_%s_count %llu\n", name,
-        (unsigned long long)h->n, name, h->sum, name, (unsigned long long)h->n);
+    add_line(t, "akunu_%s_bucket{le=\"+Inf\"} %llu\nakunu_%s_sum %g\nakunu_%s_count %llu\n", name,
+             (unsigned long long)h->n, name, h->sum, name, (unsigned long long)h->n);
 }
 
 static void add_requests(struct server_text *t, const struct server *s)
 {
     static const unsigned codes[] = { 200, 204, 400, 401, 403, 404, 405, 408,
                                       413, 415, 429, 431, 500, 501, 503 };
-    add(t, "# HELP akunu_requests_total Requests by route and code\n"
-           "# TYPE akunu_requests_total counter\n");
+    add_line(t, "# HELP akunu_requests_total Requests by route and code\n"
+                "# TYPE akunu_requests_total counter\n");
     for (size_t i = 0; i < server_count_routes(); i++)
         for (size_t k = 0; k < sizeof codes / sizeof *codes; k++)
             if (s->n_requests[i * SERVER_CODES_MAX + k] > 0)
-                add(t, "akunu_requests_total{route=\"%s\",code=\"%u\"} %llu\n",
-                    server_route_name(i), codes[k],
-                    (unsigned long long)s->n_requests[i * SERVER_CODES_MAX + k]);
+                add_line(t, "akunu_requests_total{route=\"%s\",code=\"%u\"} %llu\n",
+                         server_route_name(i), codes[k],
+                         (unsigned long long)s->n_requests[i * SERVER_CODES_MAX + k]);
 }
 
 /* Counts of all models, those that were dropped included. */
@@ -100,7 +100,8 @@ static void add_ranks(struct server_text *t, const struct server *s)
     add_number(t, "ranks", "gauge", "Processes that share the models", akunu_comm_count(NULL));
     add_number(t, "rank_bytes_sent_total", "counter", "Bytes sent to other ranks",
                counts.bytes_sent);
-    add(t,
+    add_line(
+        t,
         "# HELP akunu_rank_seconds_total Seconds in exchanges with other ranks, waiting included\n"
         "# TYPE akunu_rank_seconds_total counter\nakunu_rank_seconds_total %.3f\n",
         counts.seconds);
@@ -118,10 +119,10 @@ void server_metrics(struct server *s, struct http_exchange *x)
     add_number(&t, "prompt_tokens_cached_total", "counter",
                "Tokens of prompts that were not computed", stats.n_cached_tokens);
     add_number(&t, "generated_tokens_total", "counter", "Generated tokens", stats.n_generated);
-    add(&t,
-        "# HELP akunu_audio_seconds_total Seconds of audio that was transcribed\n"
-        "# TYPE akunu_audio_seconds_total counter\nakunu_audio_seconds_total %.3f\n",
-        s->audio_seconds);
+    add_line(&t,
+             "# HELP akunu_audio_seconds_total Seconds of audio that was transcribed\n"
+             "# TYPE akunu_audio_seconds_total counter\nakunu_audio_seconds_total %.3f\n",
+             s->audio_seconds);
     add_requests(&t, s);
     add_number(&t, "requests_cancelled_total", "counter", "Generations that were cancelled",
                stats.n_cancelled);

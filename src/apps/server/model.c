@@ -65,7 +65,7 @@ static int open_texts(struct server_model *m)
     return code == CLI_EXIT_OK ? server_memory_check(m) : code;
 }
 
-static int load(struct server_model *m)
+static int load_now(struct server_model *m)
 {
     struct server *s = m->server;
     int code = cli_load_model(m->options, &m->loaded);
@@ -90,7 +90,7 @@ static void *run_loader(void *user)
         if (s->models[i].is_dropped)
             close_model(&s->models[i]);
     if (s->loading) {
-        s->loading->exit_code = load(s->loading);
+        s->loading->exit_code = load_now(s->loading);
         if (s->loading->exit_code != CLI_EXIT_OK)
             close_model(s->loading);
     }

@@ -308,7 +308,7 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
     write_line(job, line);
 }
 
-static void on_end(struct server_part *part, const struct server_event *event)
+static void ollama_on_end(struct server_part *part, const struct server_event *event)
 {
     struct ollama_answer *own = part->job->own;
     if (akunu_reply_end(part->reply) != AKUNU_OK)
@@ -318,7 +318,7 @@ static void on_end(struct server_part *part, const struct server_event *event)
     own->is_full = strcmp(server_finish_reason(&event->result), "length") == 0;
 }
 
-static void on_done(struct server_job *job)
+static void ollama_on_done(struct server_job *job)
 {
     if (server_job_failed(job))
         return;
@@ -333,14 +333,15 @@ static void on_done(struct server_job *job)
     }
 }
 
-static void release(struct server_job *job)
+static void ollama_release(struct server_job *job)
 {
     free(job->own);
 }
 
-static const struct server_style style = {
-    .token = server_chat_token, .end = on_end, .done = on_done, .release = release
-};
+static const struct server_style style = { .token = server_chat_token,
+                                           .end = ollama_on_end,
+                                           .done = ollama_on_done,
+                                           .release = ollama_release };
 
 static void begin_nothing(struct server_job *job)
 {

@@ -209,7 +209,7 @@ static void on_token(struct server_part *part, const struct server_event *event)
     server_chat_token(part, event);
 }
 
-static void on_end(struct server_part *part, const struct server_event *event)
+static void chat_on_end(struct server_part *part, const struct server_event *event)
 {
     if (akunu_reply_end(part->reply) != AKUNU_OK) {
         part->job->no_memory = true;
@@ -238,7 +238,7 @@ static void end_stream(struct server_job *job)
     server_sse_end(job);
 }
 
-static void on_done(struct server_job *job)
+static void chat_on_done(struct server_job *job)
 {
     json_t *choices = json_array();
     if (server_job_failed(job) || job->stream) {
@@ -267,7 +267,9 @@ static void on_done(struct server_job *job)
     server_answer(job->x, 200, answer);
 }
 
-static const struct server_style style = { .token = on_token, .end = on_end, .done = on_done };
+static const struct server_style style = { .token = on_token,
+                                           .end = chat_on_end,
+                                           .done = chat_on_done };
 
 /* ---- The request -------------------------------------------------------- */
 /* Each completion's stream begins with its role. */

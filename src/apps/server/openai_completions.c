@@ -40,7 +40,7 @@ static void release_answer(struct completion_answer *a, size_t n_parts)
     free(a);
 }
 
-static void release(struct server_job *job)
+static void completions_release(struct server_job *job)
 {
     if (job->own)
         release_answer(job->own, job->n_parts);
@@ -94,7 +94,7 @@ static unsigned flags_of(const struct server_prompt *p, size_t i, bool has_begun
 
 /* ---- Log-probabilities -------------------------------------------------- */
 /* The name of a token: its text, or "bytes:\xe2\x80" if it holds a part of a character. */
-static json_t *name_of(const struct server_model *m, akunu_token token)
+static json_t *token_name(const struct server_model *m, akunu_token token)
 {
     size_t n, at = 0;
     char *bytes = server_token_bytes(m, token, AKUNU_CONTINUE, &n);
@@ -123,7 +123,7 @@ static json_t *top_of(const struct server_model *m, const struct server_event *e
         return json_null();
     json_t *top = json_object();
     for (size_t i = 0; i < event->n_top && event->top[i].token >= 0; i++) {
-        json_t *text = name_of(m, event->top[i].token);
+        json_t *text = token_name(m, event->top[i].token);
         json_object_setn_new(top, json_string_value(text), json_string_length(text),
                              cli_json_real((double)event->top[i].logprob));
         json_decref(text);
@@ -155,7 +155,7 @@ static void add_logprobs(struct server_part *part, const struct server_event *ev
     if (part->job->n_top < 0 || event->token < 0)
         return;
     json_t *values[N_LISTS] = {
-        [TOKENS] = name_of(part->job->model, event->token),
+        [TOKENS] = token_name(part->job->model, event->token),
         [LOGPROBS] = cli_json_real((double)event->logprob),
         [TOP] = top_of(part->job->model, event),
         [OFFSETS] = json_integer((json_int_t)o->begun.n),
@@ -217,7 +217,7 @@ static json_t *completion(const struct server_job *job, json_t *choices)
                      "system_fingerprint", server_fingerprint(), "choices", choices);
 }
 
-static void add_text(struct server_part *part, const char *text, size_t n)
+static void completions_add_text(struct server_part *part, const char *text, size_t n)
 {
     const struct completion_answer *a = part->job->own;
     for (size_t i = 0; i < n; i++)
@@ -244,7 +244,7 @@ static void add_prompt(struct server_part *part)
         free(bytes);
     }
     if (good)
-        add_text(part, all.bytes ? all.bytes : "", all.n);
+        completions_add_text(part, all.bytes ? all.bytes : "", all.n);
     else
         part->job->no_memory = true;
     free(all.bytes);
@@ -254,10 +254,10 @@ static void on_token(struct server_part *part, const struct server_event *event)
 {
     add_logprobs(part, event);
     if (event->n_bytes > 0)
-        add_text(part, event->text, event->n_bytes);
+        completions_add_text(part, event->text, event->n_bytes);
 }
 
-static void on_end(struct server_part *part, const struct server_event *event)
+static void completions_on_end(struct server_part *part, const struct server_event *event)
 {
     const struct completion_answer *a = part->job->own;
     part->finish = server_finish_reason(&event->result);
@@ -280,7 +280,7 @@ static void end_stream(struct server_job *job)
     server_sse_end(job);
 }
 
-static void on_done(struct server_job *job)
+static void completions_on_done(struct server_job *job)
 {
     json_t *choices = json_array();
     if (server_job_failed(job) || job->stream) {
@@ -300,13 +300,15 @@ static void on_done(struct server_job *job)
     server_answer(job->x, 200, json_array_size(choices) == job->n_parts ? answer : NULL);
 }
 
-static const struct server_style style = {
-    .token = on_token, .prompt = add_logprobs, .end = on_end, .done = on_done, .release = release
-};
+static const struct server_style style = { .token = on_token,
+                                           .prompt = add_logprobs,
+                                           .end = completions_on_end,
+                                           .done = completions_on_done,
+                                           .release = completions_release };
 
 /* ---- The request -------------------------------------------------------- */
-static bool read_options(struct http_exchange *x, const json_t *body, struct server_params *p,
-                         struct completion_answer *a)
+static bool read_completions(struct http_exchange *x, const json_t *body, struct server_params *p,
+                             struct completion_answer *a)
 {
     const char *suffix = NULL;
     int64_t n_top = -1;
@@ -360,7 +362,7 @@ void server_completions(struct server_model *m, struct http_exchange *x, const j
     bool good = server_read_params(m, x, body, &params);
     if (good && params.generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
         params.generation.max_tokens = 16; /* OpenAI's default */
-    good = good && read_options(x, body, &params, a) &&
+    good = good && read_completions(x, body, &params, a) &&
            server_read_grammar(m, x, body, &params, &grammar) &&
            server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
                                AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, NULL,

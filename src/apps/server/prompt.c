@@ -7,7 +7,7 @@
 #include "apps/common/json_text.h"
 #include "apps/server/job.h"
 
-static bool fail(struct http_exchange *x, const char *name, const json_t *found)
+static bool refuse_prompt(struct http_exchange *x, const char *name, const json_t *found)
 {
     server_fail_member(x, name, found,
                        "a text, a list of token ids and texts, or a list of such prompts");
@@ -15,7 +15,7 @@ static bool fail(struct http_exchange *x, const char *name, const json_t *found)
 }
 
 /* Makes room for n more tokens, and one that begins the prompt. False: out of memory. */
-static bool grow(struct server_prompt *out, size_t n)
+static bool grow_ids(struct server_prompt *out, size_t n)
 {
     akunu_token *ids = realloc(out->ids, (out->n + n + 1) * sizeof *ids);
     out->ids = ids ? ids : out->ids;
@@ -48,8 +48,8 @@ static void mark_added(const struct server_model *m, const struct cli_text *text
 }
 
 /* Appends a text's ids. False: it has answered. */
-static bool add_text(struct server_model *m, struct http_exchange *x, const json_t *text,
-                     unsigned flags, struct akunu_embedding_text *how, struct server_prompt *out)
+static bool append_text(struct server_model *m, struct http_exchange *x, const json_t *text,
+                        unsigned flags, struct akunu_embedding_text *how, struct server_prompt *out)
 {
     const struct cli_text whole = { (char *)(uintptr_t)json_string_value(text),
                                     json_string_length(text) };
@@ -59,7 +59,7 @@ static bool add_text(struct server_model *m, struct http_exchange *x, const json
     bool good =
         (how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
                cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n)) == CLI_EXIT_OK &&
-        grow(out, n);
+        grow_ids(out, n);
     if (good) {
         memcpy(out->ids + out->n, ids, n * sizeof *ids);
         memset(out->is_text + out->n, true, n * sizeof *out->is_text);
@@ -79,12 +79,12 @@ static bool add_id(struct server_model *m, struct http_exchange *x, const char *
                    const json_t *id, struct server_prompt *out)
 {
     json_int_t value = json_integer_value(id);
-    if (!grow(out, 1)) {
+    if (!grow_ids(out, 1)) {
         server_fail_memory(x);
         return false;
     }
     if (!json_is_integer(id))
-        return fail(x, name, id);
+        return refuse_prompt(x, name, id);
     if (value < 0 || value >= m->loaded.info.vocab_size) {
         server_fail(x, 400, name, NULL, "%s has the token %lld, and the vocabulary has %lld", name,
                     (long long)value, (long long)m->loaded.info.vocab_size);
@@ -96,7 +96,7 @@ static bool add_id(struct server_model *m, struct http_exchange *x, const char *
 }
 
 /* The text of {"prompt_string": …}, as llama-server has it; NULL: it is none. */
-static const json_t *text_of(const json_t *prompt)
+static const json_t *prompt_string(const json_t *prompt)
 {
     const json_t *media = json_object_get(prompt, "multimodal_data");
     const json_t *text = json_object_get(prompt, "prompt_string");
@@ -108,16 +108,16 @@ static bool read_one(struct server_model *m, struct http_exchange *x, const char
                      const json_t *prompt, unsigned flags, struct akunu_embedding_text *how,
                      struct server_prompt *out)
 {
-    const json_t *text = cli_json_is_object(prompt) ? text_of(prompt) : prompt;
+    const json_t *text = cli_json_is_object(prompt) ? prompt_string(prompt) : prompt;
     bool good = true;
     if (!json_is_string(text) && json_array_size(text) == 0)
-        return fail(x, name, prompt);
+        return refuse_prompt(x, name, prompt);
     if (json_is_string(text))
-        good = add_text(m, x, text, flags, how, out);
+        good = append_text(m, x, text, flags, how, out);
     for (size_t i = 0; good && i < json_array_size(text); i++) {
         const json_t *part = json_array_get(text, i);
         unsigned own = i == 0 ? flags : flags & ~(unsigned)AKUNU_ADD_SPECIAL;
-        good = json_is_string(part) ? add_text(m, x, part, own, NULL, out) :
+        good = json_is_string(part) ? append_text(m, x, part, own, NULL, out) :
                                       add_id(m, x, name, part, out);
     }
     akunu_token bos = akunu_tokenizer_bos(m->loaded.tokenizer);
@@ -145,7 +145,7 @@ bool server_read_prompts(struct server_model *m, struct http_exchange *x, const 
     size_t n = many ? json_array_size(found) : 1;
     *out = (struct server_prompts){ .is_list = many };
     if (n == 0)
-        return fail(x, name, found);
+        return refuse_prompt(x, name, found);
     if (n > max) {
         server_fail(x, 400, name, NULL, "%s has %zu prompts; expected at most %zu", name, n, max);
         return false;

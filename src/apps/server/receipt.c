@@ -71,7 +71,7 @@ void server_receipt_end(struct server_part *part, const struct server_event *eve
         part->job->no_memory = true;
 }
 
-static void add(struct server_job *job, json_t *value, json_t *receipt)
+static void add_to_receipt(struct server_job *job, json_t *value, json_t *receipt)
 {
     json_t *own = receipt ? json_pack("{s:o}", "receipt", receipt) : NULL;
     if (receipt && (!own || json_object_set_new(value, "akunu", own) != 0))
@@ -80,7 +80,7 @@ static void add(struct server_job *job, json_t *value, json_t *receipt)
 
 void server_add_part_receipt(struct server_part *part, json_t *value)
 {
-    add(part->job, value, json_incref(part->receipt));
+    add_to_receipt(part->job, value, json_incref(part->receipt));
 }
 
 void server_add_receipts(struct server_job *job, json_t *value)
@@ -93,7 +93,7 @@ void server_add_receipts(struct server_job *job, json_t *value)
     list = json_array();
     for (size_t i = 0; i < job->n_parts; i++)
         json_array_append(list, job->parts[i].receipt);
-    add(job, value, list);
+    add_to_receipt(job, value, list);
 }
 
 /* ---- The hash ----------------------------------------------------------- */

@@ -26,7 +26,7 @@ struct ranked {
 };
 
 /* The best first; equal ones in their order. */
-static int compare(const void *a, const void *b)
+static int compare_scores(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
     if (x->score != y->score)
@@ -50,7 +50,7 @@ static json_t *result_of(const struct reranking *own, const struct ranked *r)
     return result;
 }
 
-static void answer(struct server_encoding *e)
+static void rerank_answer(struct server_encoding *e)
 {
     struct reranking *own = e->own;
     struct ranked *order = calloc(e->n + 1, sizeof *order);
@@ -58,7 +58,7 @@ static void answer(struct server_encoding *e)
     for (size_t i = 0; order && i < e->n; i++)
         order[i] = (struct ranked){ e->rows[i * e->width], i };
     if (order)
-        qsort(order, e->n, sizeof *order, compare);
+        qsort(order, e->n, sizeof *order, compare_scores);
     for (size_t i = 0; order && i < own->n_top; i++)
         json_array_append_new(results, result_of(own, &order[i]));
     free(order);
@@ -75,7 +75,7 @@ static void answer(struct server_encoding *e)
     }
 }
 
-static void release(void *self)
+static void rerank_release(void *self)
 {
     struct reranking *own = self;
     json_decref(own->texts);
@@ -83,7 +83,7 @@ static void release(void *self)
 
 /* ---- The request -------------------------------------------------------- */
 /* The text of a document: "…" or {"text": "…"}; NULL: it is neither. */
-static const json_t *text_of(const json_t *document)
+static const json_t *document_text(const json_t *document)
 {
     const json_t *text =
         cli_json_is_object(document) ? json_object_get(document, "text") : document;
@@ -127,8 +127,8 @@ static void truncate_pair(struct pair *p, const struct pair *empty, size_t max, 
 }
 
 /* Encodes a pair. False: out of memory, or the library has the message. */
-static bool encode(const struct akunu_model *model, const json_t *query, const json_t *document,
-                   struct pair *out, bool *has_memory)
+static bool encode_pair(const struct akunu_model *model, const json_t *query,
+                        const json_t *document, struct pair *out, bool *has_memory)
 {
     const char *q = query ? json_string_value(query) : "",
                *d = document ? json_string_value(document) : "";
@@ -160,9 +160,9 @@ static bool add_pair(struct server_encoding *e, const json_t *query, const json_
     size_t max = server_embedder_max_tokens(e->model);
     bool has_memory;
     server_unlock(e->model->server);
-    bool good = encode(model, query, document, &pair, &has_memory);
+    bool good = encode_pair(model, query, document, &pair, &has_memory);
     if (good && own->truncates && pair.n > max) {
-        good = encode(model, NULL, NULL, &empty, &has_memory);
+        good = encode_pair(model, NULL, NULL, &empty, &has_memory);
         if (good)
             truncate_pair(&pair, &empty, max, own->from_left);
         free(empty.ids);
@@ -213,8 +213,8 @@ static bool read_tei(struct server_model *m, struct http_exchange *x, const json
     return http_code(x) == 0;
 }
 
-static bool read_options(struct http_exchange *x, const json_t *body, const json_t *documents,
-                         struct reranking *own)
+static bool read_reranking(struct http_exchange *x, const json_t *body, const json_t *documents,
+                           struct reranking *own)
 {
     int64_t n = (int64_t)json_array_size(documents), n_top = n;
     bool returns = false;
@@ -225,19 +225,20 @@ static bool read_options(struct http_exchange *x, const json_t *body, const json
     own->n_top = (size_t)(n_top < n ? n_top : n);
     own->texts = returns ? json_array() : NULL;
     for (size_t i = 0; returns && i < (size_t)n; i++)
-        json_array_append(own->texts, (json_t *)(uintptr_t)text_of(json_array_get(documents, i)));
+        json_array_append(own->texts,
+                          (json_t *)(uintptr_t)document_text(json_array_get(documents, i)));
     return true;
 }
 
 /* Checks the documents; false: it has answered. */
-static bool check(struct server_model *m, struct http_exchange *x, const json_t *query,
-                  const char *name, const json_t *documents)
+static bool check_documents(struct server_model *m, struct http_exchange *x, const json_t *query,
+                            const char *name, const json_t *documents)
 {
     enum { DOCUMENTS_MAX = 2048 };
     size_t n = json_array_size(documents);
     const json_t *wrong = n == 0 || n > DOCUMENTS_MAX ? documents : NULL;
     for (size_t i = 0; !wrong && i < n; i++)
-        wrong = text_of(json_array_get(documents, i)) ? NULL : json_array_get(documents, i);
+        wrong = document_text(json_array_get(documents, i)) ? NULL : json_array_get(documents, i);
     if (m->loaded.info.ranks == 0)
         server_fail(x, 400, "model", NULL,
                     "%s is no reranker: it has no head for scores of a query and a document",
@@ -258,7 +259,7 @@ void server_rerank(struct server_model *m, struct http_exchange *x, const json_t
         server_fail(x, 400, "texts", NULL, "documents and texts: only one of them can be given");
         return;
     }
-    if (!check(m, x, query, is_tei ? "texts" : "documents", is_tei ? texts : documents))
+    if (!check_documents(m, x, query, is_tei ? "texts" : "documents", is_tei ? texts : documents))
         return;
     documents = is_tei ? texts : documents;
     struct reranking *own = calloc(1, sizeof *own);
@@ -272,11 +273,11 @@ void server_rerank(struct server_model *m, struct http_exchange *x, const json_t
     own->is_tei = is_tei;
     e->ranks = e->is_list = true;
     e->name = is_tei ? "texts" : "documents";
-    e->answer = answer;
-    e->release = release;
-    bool good = read_options(x, body, documents, own) && (!is_tei || read_tei(m, x, body, own));
+    e->answer = rerank_answer;
+    e->release = rerank_release;
+    bool good = read_reranking(x, body, documents, own) && (!is_tei || read_tei(m, x, body, own));
     for (size_t i = 0; good && i < json_array_size(documents); i++)
-        good = add_pair(e, query, text_of(json_array_get(documents, i)));
+        good = add_pair(e, query, document_text(json_array_get(documents, i)));
     if (good)
         server_encoding_submit(e);
     else

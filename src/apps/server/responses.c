@@ -242,7 +242,7 @@ static json_t *item_of(const struct response *o, const char *status)
                      "text", text, "annotations");
 }
 
-static json_t *part_of(const struct response *o)
+static json_t *output_part(const struct response *o)
 {
     return json_pack("{s:s, s:o, s:[]}", "type", "output_text", "text",
                      cli_json_text(o->text.bytes, o->text.n), "annotations");
@@ -263,7 +263,7 @@ static void close_item(struct server_job *job, const char *status)
     json_t *text = cli_json_text(o->text.bytes, o->text.n), *item = item_of(o, status);
     if (o->open == AKUNU_REPLY_CONTENT) {
         write_event(job, "response.output_text.done", place_of(o, "text", text));
-        write_event(job, "response.content_part.done", place_of(o, "part", part_of(o)));
+        write_event(job, "response.content_part.done", place_of(o, "part", output_part(o)));
     } else if (o->open == AKUNU_REPLY_REASONING) {
         write_event(job, "response.reasoning_text.done", place_of(o, "text", text));
     } else {
@@ -291,11 +291,11 @@ static void open_item(struct server_job *job, enum akunu_reply_kind kind, const 
         job, "response.output_item.added",
         json_pack("{s:I, s:o}", "output_index", index_of(o), "item", item_of(o, "in_progress")));
     if (kind == AKUNU_REPLY_CONTENT)
-        write_event(job, "response.content_part.added", place_of(o, "part", part_of(o)));
+        write_event(job, "response.content_part.added", place_of(o, "part", output_part(o)));
 }
 
-static void add_text(struct server_job *job, const char *type,
-                     const struct akunu_reply_event *event)
+static void responses_add_text(struct server_job *job, const char *type,
+                               const struct akunu_reply_event *event)
 {
     struct response *o = job->own;
     if (!server_text_add(&o->text, event->text, event->n_bytes))
@@ -312,12 +312,12 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
     case AKUNU_REPLY_REASONING:
         if (o->open != event->kind)
             open_item(job, event->kind, "rs_");
-        add_text(job, "response.reasoning_text.delta", event);
+        responses_add_text(job, "response.reasoning_text.delta", event);
         return;
     case AKUNU_REPLY_CONTENT:
         if (o->open != event->kind)
             open_item(job, event->kind, "msg_");
-        add_text(job, "response.output_text.delta", event);
+        responses_add_text(job, "response.output_text.delta", event);
         return;
     case AKUNU_REPLY_CALL:
         close_item(job, "completed");
@@ -326,7 +326,7 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
         open_item(job, event->kind, "fc_");
         return;
     case AKUNU_REPLY_ARGUMENTS:
-        add_text(job, "response.function_call_arguments.delta", event);
+        responses_add_text(job, "response.function_call_arguments.delta", event);
         return;
     case AKUNU_REPLY_CALL_END: close_item(job, "completed"); return;
     case AKUNU_REPLY_BROKEN:
@@ -345,7 +345,7 @@ static void begin_stream(struct server_job *job)
                 json_pack("{s:o}", "response", response_of(job, "in_progress")));
 }
 
-static void on_end(struct server_part *part, const struct server_event *event)
+static void responses_on_end(struct server_part *part, const struct server_event *event)
 {
     struct response *o = part->job->own;
     if (akunu_reply_end(part->reply) != AKUNU_OK)
@@ -354,7 +354,7 @@ static void on_end(struct server_part *part, const struct server_event *event)
         o->incomplete = "max_output_tokens";
 }
 
-static void on_done(struct server_job *job)
+static void responses_on_done(struct server_job *job)
 {
     const struct response *o = job->own;
     const char *status = o->incomplete ? "incomplete" : "completed";
@@ -372,7 +372,7 @@ static void on_done(struct server_job *job)
     http_finish(job->x);
 }
 
-static bool prepare(struct server_job *job, const json_t *body)
+static bool prepare_response(struct server_job *job, const json_t *body)
 {
     struct response *o = calloc(1, sizeof *o);
     if (o && !(o->output = json_array())) {
@@ -388,7 +388,7 @@ static bool prepare(struct server_job *job, const json_t *body)
     return true;
 }
 
-static void release(struct server_job *job)
+static void responses_release(struct server_job *job)
 {
     struct response *o = job->own;
     if (!o)
@@ -401,9 +401,10 @@ static void release(struct server_job *job)
     free(o);
 }
 
-static const struct server_style style = {
-    .token = server_chat_token, .end = on_end, .done = on_done, .release = release
-};
+static const struct server_style style = { .token = server_chat_token,
+                                           .end = responses_on_end,
+                                           .done = responses_on_done,
+                                           .release = responses_release };
 
 /* ---- Requests ----------------------------------------------------------- */
 static bool read_request(struct server_chat *r)
@@ -414,7 +415,7 @@ static bool read_request(struct server_chat *r)
 
 void server_responses(struct server_model *m, struct http_exchange *x, const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare };
+    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare_response };
     bool good = server_chat_read_params(&r, "max_output_tokens", "max_completion_tokens") &&
                 read_request(&r) && server_chat_submit(&r, &style, "resp_", on_reply, begin_stream);
     (void)good; /* if not, it is answered */

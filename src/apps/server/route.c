@@ -21,9 +21,9 @@ struct server_route {
         method, path, handle, NULL, open, early, ANY                                               \
     }
 /* What a model answers. */
-#define MODEL(method, path, answer, needs)                                                         \
+#define MODEL(method, path, call_route, needs)                                                     \
     {                                                                                              \
-        method, path, NULL, answer, false, false, needs                                            \
+        method, path, NULL, call_route, false, false, needs                                        \
     }
 
 static const struct server_route routes[] = {
@@ -290,7 +290,7 @@ struct server_waiter {
     struct server_model *model;
 };
 
-static void leave(void *self)
+static void leave_waiting(void *self)
 {
     struct server_waiter *w = self, **link = &w->model->waiters;
     while (*link != w)
@@ -307,7 +307,7 @@ static void wait_for(struct server_model *m, struct http_exchange *x)
         server_fail_memory(x);
         return;
     }
-    *w = (struct server_waiter){ { leave, NULL }, NULL, x, m };
+    *w = (struct server_waiter){ { leave_waiting, NULL }, NULL, x, m };
     while (*last)
         last = &(*last)->next;
     *last = w;
@@ -337,8 +337,8 @@ static bool check_model(const struct server_model *m, struct http_exchange *x,
     return false;
 }
 
-static void answer(struct server_model *m, struct http_exchange *x,
-                   const struct server_route *route, const json_t *body)
+static void call_route(struct server_model *m, struct http_exchange *x,
+                       const struct server_route *route, const json_t *body)
 {
     m->last_used = cli_seconds();
     m->n_users++; /* it stays loaded */
@@ -363,7 +363,7 @@ void server_ask_model(struct server *s, struct http_exchange *x)
     if (needs_hash)
         m->wants_hash = true;
     if (m && m->state == SERVER_MODEL_READY && !needs_hash)
-        answer(m, x, route, body);
+        call_route(m, x, route, body);
     else if (m)
         wait_for(m, x);
     if (needs_hash)
@@ -375,14 +375,14 @@ void server_go_on(struct server_waiter *w)
 {
     struct http_exchange *x = w->x;
     struct server *s = w->model->server;
-    leave(w);
+    leave_waiting(w);
     server_handle(s, x);
 }
 
 void server_fail_waiter(struct server_waiter *w, const struct server_model *m)
 {
     struct http_exchange *x = w->x;
-    leave(w);
+    leave_waiting(w);
     server_fail(x, 503, "model", NULL, "the model %s cannot be loaded; the server's log says why",
                 m->id);
 }
@@ -394,7 +394,7 @@ void server_expire_waiters(struct server_model *m)
         struct http_exchange *x = w->x;
         next = w->next;
         if (timeout > 0.0 && http_age(x) > timeout) {
-            leave(w);
+            leave_waiting(w);
             http_add_header(x, "Retry-After", "10");
             server_fail(x, 503, "model", NULL, "the model %s was not loaded in time (--timeout)",
                         m->id);

@@ -13,8 +13,8 @@ static const struct server_source *find_source(const struct server_model *m, uin
     return NULL;
 }
 
-static json_t *describe(const struct server_model *m, size_t i,
-                        const struct akunu_scheduler_slot *slot)
+static json_t *slot_json(const struct server_model *m, size_t i,
+                         const struct akunu_scheduler_slot *slot)
 {
     const struct server_source *source = slot->request ? find_source(m, slot->request) : NULL;
     json_int_t most =
@@ -47,7 +47,7 @@ void server_slots(struct server_model *m, struct http_exchange *x, const json_t 
     for (size_t i = 0; akunu_scheduler_slot_at(m->scheduler, i, &slot, sizeof slot) == AKUNU_OK;
          i++) {
         is_free |= slot.request == 0;
-        json_array_append_new(list, describe(m, i, &slot));
+        json_array_append_new(list, slot_json(m, i, &slot));
     }
     if (m->options->no_slots)
         server_fail(x, 404, NULL, NULL, "there is no route /slots: --no-slots");

@@ -20,7 +20,7 @@ struct server_speech {
 };
 
 /* ---- Transcriptions ----------------------------------------------------- */
-static void append(struct server_transcription **list, struct server_transcription *t)
+static void append_transcription(struct server_transcription **list, struct server_transcription *t)
 {
     while (*list)
         list = &(*list)->next;
@@ -41,7 +41,7 @@ static bool take_waiting(struct server_speech *s, struct server_transcription *t
     return true;
 }
 
-static void leave(void *self)
+static void leave_speech(void *self)
 {
     struct server_transcription *t = self;
     struct server_speech *s = t->model->speech;
@@ -66,7 +66,7 @@ struct server_transcription *server_transcription_new(struct server_model *m,
         server_fail_memory(x);
         return NULL;
     }
-    t->owner = (struct server_owner){ .leave = leave };
+    t->owner = (struct server_owner){ .leave = leave_speech };
     t->model = m;
     t->x = x;
     t->client = server_identify_client(x);
@@ -96,7 +96,7 @@ void server_transcription_submit(struct server_transcription *t)
     bool fits = s->n_waiting < most;
     if (fits) {
         http_set_data(x, &t->owner);
-        append(&s->waiting, t);
+        append_transcription(&s->waiting, t);
         s->n_waiting++;
         pthread_cond_signal(&s->changed);
     }
@@ -109,20 +109,20 @@ void server_transcription_submit(struct server_transcription *t)
 
 /* ---- The thread --------------------------------------------------------- */
 /* Whether it goes on. */
-static bool check(struct server_transcription *t)
+static bool check_clip(struct server_transcription *t)
 {
     if (t->deadline > 0.0 && cli_seconds() > t->deadline)
         t->is_late = t->is_cancelled = true;
     return !t->is_cancelled;
 }
 
-static bool on_progress(double fraction, void *user)
+static bool speech_on_progress(double fraction, void *user)
 {
     (void)fraction;
-    return check(user);
+    return check_clip(user);
 }
 
-static bool on_segment(const struct akunu_segment *segment, void *user)
+static bool speech_on_segment(const struct akunu_segment *segment, void *user)
 {
     struct server_transcription *t = user;
     struct server_speech *s = t->model->speech;
@@ -133,7 +133,7 @@ static bool on_segment(const struct akunu_segment *segment, void *user)
         t->status = AKUNU_ERROR_MEMORY;
     else if (t->report)
         http_wake(t->model->server->http);
-    return good && check(t);
+    return good && check_clip(t);
 }
 
 /* The library's message, unless the clip was stopped by what happened here. */
@@ -146,7 +146,8 @@ static void note_failure(struct server_transcription *t, enum akunu_status statu
 }
 
 /* Moves it from those that run to those that are done. */
-static void on_end(enum akunu_status status, const char *message, const char *language, void *user)
+static void speech_on_end(enum akunu_status status, const char *message, const char *language,
+                          void *user)
 {
     struct server_transcription *t = user;
     struct server_speech *s = t->model->speech;
@@ -159,13 +160,13 @@ static void on_end(enum akunu_status status, const char *message, const char *la
     while (*link != t)
         link = &(*link)->next;
     *link = t->next;
-    append(&s->done, t); /* from now on it may be freed */
+    append_transcription(&s->done, t); /* from now on it may be freed */
     pthread_mutex_unlock(&s->lock);
     http_wake(http);
 }
 
 /* The first in the queue, or the first of another client than the last one's. */
-static struct server_transcription *choose(const struct server_speech *s)
+static struct server_transcription *choose_next(const struct server_speech *s)
 {
     struct server_transcription *t = s->waiting;
     while (t && t->client == s->last_client)
@@ -178,12 +179,13 @@ static bool next_clip(struct akunu_clip *clip, void *user)
 {
     struct server_speech *s = user;
     pthread_mutex_lock(&s->lock);
-    struct server_transcription *t = s->stops ? NULL : choose(s);
+    struct server_transcription *t = s->stops ? NULL : choose_next(s);
     if (t) {
         take_waiting(s, t);
-        append(&s->running, t);
+        append_transcription(&s->running, t);
         s->last_client = t->client;
-        *clip = (struct akunu_clip){ t->audio, &t->params, on_segment, on_progress, on_end, t };
+        *clip = (struct akunu_clip){ t->audio,           &t->params,    speech_on_segment,
+                                     speech_on_progress, speech_on_end, t };
     }
     pthread_mutex_unlock(&s->lock);
     return t != NULL;
@@ -205,7 +207,7 @@ static void fail_all(struct server_speech *s, enum akunu_status status)
 {
     struct akunu_clip clip;
     while (next_clip(&clip, s))
-        on_end(status, akunu_last_error(), NULL, clip.user);
+        speech_on_end(status, akunu_last_error(), NULL, clip.user);
 }
 
 static void *run_thread(void *user)
@@ -287,7 +289,7 @@ void server_close_speech(struct server_model *m)
 }
 
 /* ---- Answers ------------------------------------------------------------ */
-static void answer(struct server_transcription *t)
+static void answer_transcription(struct server_transcription *t)
 {
     if (t->status == AKUNU_OK)
         t->model->server->audio_seconds += akunu_audio_seconds(t->audio);
@@ -312,7 +314,7 @@ void server_take_transcriptions(struct server_model *m)
     pthread_mutex_unlock(&s->lock);
     while (t) {
         struct server_transcription *next = t->next;
-        answer(t);
+        answer_transcription(t);
         t = next;
     }
 }
@@ -326,14 +328,14 @@ void server_expire_transcriptions(struct server_model *m)
     pthread_mutex_lock(&s->lock);
     for (struct server_transcription *t = s->waiting, *next; t; t = next) {
         next = t->next;
-        if (!check(t) && take_waiting(s, t))
-            append(&late, t);
+        if (!check_clip(t) && take_waiting(s, t))
+            append_transcription(&late, t);
     }
     pthread_mutex_unlock(&s->lock);
     while (late) {
         struct server_transcription *next = late->next;
         late->status = AKUNU_ERROR_CANCELLED;
-        answer(late);
+        answer_transcription(late);
         late = next;
     }
 }

@@ -6,7 +6,7 @@
 
 #include "apps/common/json_text.h"
 
-static bool begin(struct http_exchange *x)
+static bool begin_stream(struct http_exchange *x)
 {
     if (http_code(x) != 0)
         return true;
@@ -18,7 +18,7 @@ static bool begin(struct http_exchange *x)
 /* `name` NULL: none. False: out of memory, or the client is gone. */
 static bool write_data(struct http_exchange *x, const char *name, const char *data)
 {
-    if (!begin(x))
+    if (!begin_stream(x))
         return true; /* the exchange ends */
     if (name) {
         http_write(x, "event: ", 7);

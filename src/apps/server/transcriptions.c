@@ -38,7 +38,7 @@ static json_t *usage_of(const struct server_transcription *t)
 }
 
 /* The whole text, stripped; NULL: out of memory. */
-static json_t *text_of(const struct server_transcription *t)
+static json_t *whole_text(const struct server_transcription *t)
 {
     size_t n;
     char *text = cli_transcript_text(&t->transcript, &n);
@@ -90,8 +90,8 @@ static json_t *verbose_of(const struct server_transcription *t)
     }
     return json_pack("{s:s, s:s, s:f, s:o, s:o*, s:o*, s:o}", "task",
                      own->translate ? "translate" : "transcribe", "language", name_language(t),
-                     "duration", akunu_audio_seconds(t->audio), "text", text_of(t), "words", words,
-                     "segments", segments, "usage", usage_of(t));
+                     "duration", akunu_audio_seconds(t->audio), "text", whole_text(t), "words",
+                     words, "segments", segments, "usage", usage_of(t));
 }
 
 static void answer_text(struct http_exchange *x, const char *text, size_t n)
@@ -118,7 +118,7 @@ static void answer_file(struct server_transcription *t, enum cli_transcript_form
 /* The text in one line. */
 static void answer_line(struct server_transcription *t)
 {
-    json_t *text = text_of(t);
+    json_t *text = whole_text(t);
     size_t n = json_string_length(text);
     char *line = text ? malloc(n + 1) : NULL;
     if (line) {
@@ -146,7 +146,7 @@ static unsigned code_of(const struct server_transcription *t, const char **param
     }
 }
 
-static void fail(struct server_transcription *t)
+static void fail_transcription(struct server_transcription *t)
 {
     const char *param,
         *message = t->is_late ? "the request took longer than --timeout" : t->message;
@@ -172,7 +172,7 @@ static void send_event(struct server_transcription *t, json_t *value)
 }
 
 /* A segment is final when it comes, so that each is a delta. */
-static void report(struct server_transcription *t)
+static void report_segments(struct server_transcription *t)
 {
     struct asked *own = t->own;
     for (; !own->is_broken && t->n_sent < t->transcript.n; t->n_sent++) {
@@ -189,22 +189,22 @@ static void report(struct server_transcription *t)
 
 static void end_stream(struct server_transcription *t)
 {
-    send_event(t, json_pack("{s:s, s:o, s:o}", "type", "transcript.text.done", "text", text_of(t),
-                            "usage", usage_of(t)));
+    send_event(t, json_pack("{s:s, s:o, s:o}", "type", "transcript.text.done", "text",
+                            whole_text(t), "usage", usage_of(t)));
     server_sse_close(t->x);
 }
 
-static void answer(struct server_transcription *t)
+static void transcriptions_answer(struct server_transcription *t)
 {
     const struct asked *own = t->own;
     if (own->stream && t->status == AKUNU_OK)
-        report(t);
+        report_segments(t);
     if (own->is_broken) {
         t->status = AKUNU_ERROR_MEMORY;
         snprintf(t->message, sizeof t->message, "out of memory");
     }
     if (t->status != AKUNU_OK)
-        fail(t);
+        fail_transcription(t);
     else if (own->stream)
         end_stream(t);
     else if (own->format == FORMAT_SRT || own->format == FORMAT_VTT)
@@ -214,7 +214,8 @@ static void answer(struct server_transcription *t)
     else if (own->format == FORMAT_VERBOSE)
         server_answer(t->x, 200, verbose_of(t));
     else
-        server_answer(t->x, 200, json_pack("{s:o, s:o}", "text", text_of(t), "usage", usage_of(t)));
+        server_answer(t->x, 200,
+                      json_pack("{s:o, s:o}", "text", whole_text(t), "usage", usage_of(t)));
 }
 
 /* ---- The request -------------------------------------------------------- */
@@ -295,9 +296,9 @@ static bool read_language(struct http_exchange *x, const json_t *form, const cha
     return *out != NULL;
 }
 
-static bool read_params(struct server_model *m, struct http_exchange *x, const json_t *form,
-                        struct akunu_transcription *params, struct akunu_vad_params *vad,
-                        struct asked *out)
+static bool read_transcription(struct server_model *m, struct http_exchange *x, const json_t *form,
+                               struct akunu_transcription *params, struct akunu_vad_params *vad,
+                               struct asked *out)
 {
     double temperature, step, audio_context, context_max = m->loaded.info.encoder_context;
     *params = m->options->transcription;
@@ -361,7 +362,7 @@ void server_transcriptions(struct server_model *m, struct http_exchange *x, cons
     struct akunu_transcription params;
     struct akunu_vad_params vad;
     struct asked asked = { 0 }, *own;
-    if (!read_params(m, x, form, &params, &vad, &asked))
+    if (!read_transcription(m, x, form, &params, &vad, &asked))
         return;
     struct akunu_audio *audio = read_clip(m->server, x, form);
     if (!audio)
@@ -380,7 +381,7 @@ void server_transcriptions(struct server_model *m, struct http_exchange *x, cons
     t->params.vad_params = &t->vad;
     t->transcript.has_words = asked.words;
     t->form = json_incref((json_t *)(uintptr_t)form);
-    t->report = asked.stream ? report : NULL;
-    t->answer = answer;
+    t->report = asked.stream ? report_segments : NULL;
+    t->answer = transcriptions_answer;
     server_transcription_submit(t);
 }

@@ -42,7 +42,7 @@ static long read_exponent(const char *text, size_t n, bool negative)
 }
 
 /* A number of JSON at the start of the text; false: there is none. */
-static bool read_number(const char *text, size_t n, struct number *out)
+static bool read_json_number(const char *text, size_t n, struct number *out)
 {
     size_t at = n > 0 && text[0] == '-', whole = count_digits(text + at, n - at), leading = 0;
     if (whole == 0 || (whole > 1 && text[at] == '0'))
@@ -125,7 +125,7 @@ static int classify(const char *text, size_t n, unsigned flags, size_t *length)
         if (*length <= n && memcmp(text, words[i], *length) == 0)
             return AS_WIDE;
     }
-    if (!read_number(text, n, &number)) { /* not JSON: its digits are no number of their own */
+    if (!read_json_number(text, n, &number)) { /* not JSON: its digits are no number of their own */
         for (*length = 1; *length < n && strchr("0123456789+-.eE", text[*length]);)
             ++*length;
         return AS_IT_IS;
@@ -188,7 +188,7 @@ const char *ak_wide_text(const json_t *value)
 bool ak_wide_is_integer(const char *text)
 {
     struct number number;
-    return read_number(text, strlen(text), &number) && number.is_integer;
+    return read_json_number(text, strlen(text), &number) && number.is_integer;
 }
 
 double ak_wide_double(const char *text)
@@ -196,7 +196,7 @@ double ak_wide_double(const char *text)
     struct number number;
     if (strcmp(text, "NaN") == 0)
         return NAN;
-    if (read_number(text, strlen(text), &number) && !is_huge(text, &number))
+    if (read_json_number(text, strlen(text), &number) && !is_huge(text, &number))
         return strtod(text, NULL); /* an integer: it has no decimal point */
     return *text == '-' ? -INFINITY : INFINITY;
 }

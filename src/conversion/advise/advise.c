@@ -37,7 +37,8 @@ void ak_advisor_clear(struct ak_advisor *a)
  * "Expected speed"). */
 static const double command_seconds = 4e-6;
 
-static ak_status measure(struct ak_advisor *a, const struct ak_model *m, struct ak_error *error)
+static ak_status measure_model(struct ak_advisor *a, const struct ak_model *m,
+                               struct ak_error *error)
 {
     const struct ak_backend_ops *ops = m->backend->ops;
     const char *variant = ops->describe(m->backend);
@@ -82,8 +83,8 @@ static const char *find_main_type(const struct ak_model *m)
     return ak_quant_info((enum ak_quant_type)best)->name;
 }
 
-static ak_status describe(struct ak_advisor *a, struct ak_model *m, struct akunu_advice *out,
-                          struct ak_error *error)
+static ak_status describe_advice(struct ak_advisor *a, struct ak_model *m, struct akunu_advice *out,
+                                 struct ak_error *error)
 {
     struct ak_session_plan session;
     if (m->spec.descriptor.encoder || m->spec.config.n_encoder_layers > 0)
@@ -101,7 +102,7 @@ static ak_status describe(struct ak_advisor *a, struct ak_model *m, struct akunu
     out->scratch_bytes = session.scratch_bytes + a->tokenizer_bytes;
     out->memory_bytes = out->weight_bytes + out->kv_bytes + out->scratch_bytes;
     out->context = session.context;
-    AK_TRY(measure(a, m, error));
+    AK_TRY(measure_model(a, m, error));
     if (a->is_measured)
         estimate_time(a, m, out);
     return AKUNU_OK;
@@ -131,7 +132,7 @@ static ak_status describe_job(struct ak_advisor *a, struct ak_convert_job *job,
     load.override_kv = load.ignore_keys = NULL; /* the new file has the values */
     ak_status status = ak_model_plan(NULL, NULL, fd, &load, NULL, &model, error);
     if (status == AKUNU_OK)
-        status = describe(a, model, out, error);
+        status = describe_advice(a, model, out, error);
     if (status == AKUNU_OK && !out->type)
         out->type = find_main_type(model);
     out->file_bytes = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
@@ -145,7 +146,7 @@ static ak_status describe_source(struct ak_advisor *a, struct akunu_advice *out,
 {
     struct ak_model *model;
     AK_TRY(ak_model_plan(NULL, a->path, -1, &a->load, NULL, &model, error));
-    ak_status status = describe(a, model, out, error);
+    ak_status status = describe_advice(a, model, out, error);
     out->file_bytes = ak_provider_bytes(model->provider);
     out->type = find_main_type(model);
     ak_model_free(model);

@@ -152,7 +152,7 @@ static double error_of(const struct ak_allocate_tensor *tensor, enum ak_quant_ty
 }
 
 /* One run with the probe's values. */
-static ak_status measure(struct job *j, struct ak_allocate_tensor *tensor, float *values)
+static ak_status measure_probe(struct job *j, struct ak_allocate_tensor *tensor, float *values)
 {
     double divergence, probe = error_of(tensor, PROBE);
     AK_TRY(ak_allocate_quantize(j->plan, tensor->tensor, PROBE, values, j->error));
@@ -168,7 +168,7 @@ static ak_status read_and_measure(struct job *j, struct ak_allocate_tensor *tens
         return ak_fail_memory(j->error, tensor->tensor->name, 0);
     ak_status status = add_types(j, tensor, values);
     if (status == AKUNU_OK && ak_allocate_is_measured(tensor))
-        status = measure(j, tensor, values);
+        status = measure_probe(j, tensor, values);
     ak_free(values);
     return status;
 }
@@ -215,7 +215,7 @@ static void name_mix(struct job *j)
     j->plan->mix = mix ? mix : j->plan->mix;
 }
 
-static ak_status choose(struct job *j)
+static ak_status choose_types(struct job *j)
 {
     double divergence = 0.0;
     if (!ak_allocate_solve(j->tensors, j->n, j->budget))
@@ -231,7 +231,7 @@ static ak_status choose(struct job *j)
     return AKUNU_OK;
 }
 
-static ak_status check(const struct job *j)
+static ak_status check_target(const struct job *j)
 {
     if (!(j->size->bits >= 0.0 && j->size->bits <= 64.0))
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
@@ -246,10 +246,10 @@ static ak_status check(const struct job *j)
 }
 
 /* All that can be refused before the model runs. */
-static ak_status prepare(struct job *j)
+static ak_status prepare_job(struct job *j)
 {
     j->plan = ak_convert_get_plan(j->convert);
-    AK_TRY(check(j));
+    AK_TRY(check_target(j));
     AK_TRY(find_tensors(j));
     return check_budget(j);
 }
@@ -274,20 +274,20 @@ static ak_status begin_converted(struct job *j, const char *from, const char *to
     j->writing.override_kv = j->writing.ignore_keys = NULL; /* the converted file has the values */
     ak_status status = ak_convert_begin(j->converted, to, &j->writing, &j->convert, j->error);
     unlink(j->converted);
-    return status == AKUNU_OK ? prepare(j) : status;
+    return status == AKUNU_OK ? prepare_job(j) : status;
 }
 
-static ak_status allocate(struct job *j, const char *from, const char *to)
+static ak_status run_job(struct job *j, const char *from, const char *to)
 {
     AK_TRY(ak_convert_begin(from, to, &j->writing, &j->convert, j->error));
-    AK_TRY(prepare(j));
+    AK_TRY(prepare_job(j));
     if (j->plan->spec)
         AK_TRY(begin_converted(j, from, to));
     for (int type = 0; type < AK_QUANT_COUNT; type++)
         AK_TRY(ak_convert_prepare(j->plan, (enum ak_quant_type)type, j->error));
     AK_TRY(ak_allocate_open_runs(j->plan, j->size, j->options, &j->runs, j->error));
     AK_TRY(measure_all(j));
-    AK_TRY(choose(j));
+    AK_TRY(choose_types(j));
     return ak_convert_write(j->convert);
 }
 
@@ -300,7 +300,7 @@ ak_status ak_allocate(const char *from, const char *to, const struct ak_convert_
     j.writing.quantize = &quantize;
     j.writing.progress = options->progress ? on_written : NULL;
     j.writing.user = &j;
-    ak_status status = allocate(&j, from, to);
+    ak_status status = run_job(&j, from, to);
     ak_allocate_close_runs(j.runs);
     ak_free(j.tensors);
     ak_convert_end(j.convert);

@@ -70,7 +70,7 @@ struct comparison {
     double *divergences; /* by scored token */
 };
 
-static void compare(void *user, unsigned thread)
+static void compare_logits(void *user, unsigned thread)
 {
     const struct comparison *c = user;
     const struct ak_allocate_runs *r = c->runs;
@@ -83,8 +83,8 @@ static void compare(void *user, unsigned thread)
 
 /* ---- Runs --------------------------------------------------------------- */
 /* A model in which tensor `name` has these values; NULL: the source. */
-static ak_status load(const struct ak_allocate_runs *r, const char *name, const float *values,
-                      struct ak_model **model, struct ak_error *error)
+static ak_status load_probe(const struct ak_allocate_runs *r, const char *name, const float *values,
+                            struct ak_model **model, struct ak_error *error)
 {
     struct ak_provider *provider;
     AK_TRY(ak_provider_replace(r->plan->source, name, values, &provider, error));
@@ -111,12 +111,12 @@ ak_status ak_allocate_run(struct ak_allocate_runs *r, const char *name, const fl
     struct ak_model *model = NULL;
     struct ak_session *session = NULL;
     double divergences[SCORED] = { 0.0 };
-    ak_status status = load(r, name, values, &model, error);
+    ak_status status = load_probe(r, name, values, &model, error);
     if (status == AKUNU_OK)
         status = run_text(r, model, &session, error);
     if (status == AKUNU_OK) {
         struct comparison c = { r, session, divergences };
-        ak_pool_run(r->plan->pool, compare, &c);
+        ak_pool_run(r->plan->pool, compare_logits, &c);
     }
     *divergence = 0.0;
     for (uint32_t i = 0; i < r->n - r->first; i++)
@@ -171,7 +171,7 @@ static ak_status run_source(struct ak_allocate_runs *r, const struct ak_allocate
 {
     struct ak_model *model = NULL;
     struct ak_session *session = NULL;
-    ak_status status = load(r, NULL, NULL, &model, error);
+    ak_status status = load_probe(r, NULL, NULL, &model, error);
     if (status == AKUNU_OK)
         status = tokenize(r, model, size, error);
     if (status == AKUNU_OK)

@@ -58,7 +58,7 @@ static void quantize_rows(void *user, unsigned thread)
     }
 }
 
-static ak_status run(struct rows *r, struct ak_error *error)
+static ak_status run_rows(struct rows *r, struct ak_error *error)
 {
     unsigned n_threads = ak_pool_threads(r->plan->pool);
     r->n = ak_convert_count_rows(r->t);
@@ -85,7 +85,7 @@ ak_status ak_allocate_quantize(const struct ak_convert_plan *plan,
     struct rows r = {
         .plan = plan, .t = t, .type = type, .values = values, .out = values, .step = 1
     };
-    return run(&r, error);
+    return run_rows(&r, error);
 }
 
 ak_status ak_allocate_error(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
@@ -98,7 +98,7 @@ ak_status ak_allocate_error(const struct ak_convert_plan *plan, const struct ak_
     r.errors = ak_alloc((size_t)sampled, sizeof *r.errors);
     if (!r.errors)
         return ak_fail_memory(error, t->name, sampled * sizeof *r.errors);
-    ak_status status = run(&r, error);
+    ak_status status = run_rows(&r, error);
     *out = 0.0;
     for (uint64_t i = 0; i < sampled; i++)
         *out += r.errors[i];

@@ -8,7 +8,7 @@
 
 #include "conversion/compress/compress.h"
 
-static ak_status fail(const struct ak_compress_array *a, int code)
+static ak_status fail_write(const struct ak_compress_array *a, int code)
 {
     return ak_fail(a->error, AKUNU_ERROR_IO, "tensors/%s: cannot write: %s", a->name,
                    strerror(code));
@@ -64,10 +64,10 @@ ak_status ak_compress_array_open(struct ak_compress_array *a, int folder, const 
     format_part(a, part);
     a->fd = openat(folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (a->fd < 0)
-        return fail(a, errno);
+        return fail_write(a, errno);
     off_t all = (off_t)(bytes + AK_COMPRESS_HEADER_BYTES);
     if (fallocate(a->fd, 0, 0, all) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        return ak_compress_array_close(a, fail(a, errno));
+        return ak_compress_array_close(a, fail_write(a, errno));
     ak_status status = write_header(a, type, n_dims, shape);
     return status == AKUNU_OK ? status : ak_compress_array_close(a, status);
 }
@@ -85,7 +85,7 @@ ak_status ak_compress_array_close(struct ak_compress_array *a, ak_status status)
     format_part(a, part);
     if (status == AKUNU_OK &&
         (fdatasync(a->fd) != 0 || renameat(a->folder, part, a->folder, a->name) != 0))
-        status = fail(a, errno);
+        status = fail_write(a, errno);
     if (status != AKUNU_OK)
         unlinkat(a->folder, part, 0);
     close(a->fd);

@@ -143,7 +143,7 @@ static ak_status write_arrays(struct ak_compress_job *j)
     return check_draft(j, true);
 }
 
-static ak_status run(struct ak_compress_job *j)
+static ak_status run_job(struct ak_compress_job *j)
 {
     const struct ak_compress_options *o = j->options;
     double text = o->text ? of_text : 0.0, awq = o->awq ? of_awq : 0.0;
@@ -176,7 +176,7 @@ ak_status ak_compress(const char *from, const char *to, const struct ak_compress
         .options = options, .from = from, .to = to, .result = result, .error = error
     };
     *result = (struct ak_compress_result){ .n_matrices = 0 };
-    ak_status status = run(&j);
+    ak_status status = run_job(&j);
     ak_compress_folder_close(j.folder);
     ak_pool_free(j.pool);
     ak_compress_free_plan(&j);

@@ -404,7 +404,7 @@ struct number {
     double source, written;
 };
 
-static ak_status compare(const struct number *numbers, size_t n, struct ak_error *error)
+static ak_status compare_numbers(const struct number *numbers, size_t n, struct ak_error *error)
 {
     for (size_t i = 0; i < n; i++)
         if (!is_near(numbers[i].source, numbers[i].written))
@@ -441,7 +441,7 @@ static ak_status compare_config(const struct ak_spec *a, const struct ak_spec *b
         { "the elements of an embedding", a->pooling.n_elements, b->pooling.n_elements },
         { "prompts for embeddings", a->pooling.prompts != NULL, b->pooling.prompts != NULL },
     };
-    return compare(numbers, sizeof numbers / sizeof *numbers, error);
+    return compare_numbers(numbers, sizeof numbers / sizeof *numbers, error);
 }
 
 static ak_status compare_descriptor(const struct ak_spec *a, const struct ak_spec *b,
@@ -466,7 +466,7 @@ static ak_status compare_descriptor(const struct ak_spec *a, const struct ak_spe
         { "the division of scores by layers", x->divides_by_layer, y->divides_by_layer },
         { "the norm of the experts' weights", x->normalized_experts, y->normalized_experts },
     };
-    return compare(numbers, sizeof numbers / sizeof *numbers, error);
+    return compare_numbers(numbers, sizeof numbers / sizeof *numbers, error);
 }
 
 static ak_status compare_rotation(const struct ak_spec *a, const struct ak_spec *b,
@@ -474,17 +474,17 @@ static ak_status compare_rotation(const struct ak_spec *a, const struct ak_spec 
 {
     const struct number counts[] = { { "the number of rotations", a->n_rotations,
                                        b->n_rotations } };
-    AK_TRY(compare(counts, 1, error));
+    AK_TRY(compare_numbers(counts, 1, error));
     for (uint32_t table = 0; table < a->n_rotations; table++) {
         const struct number magnitude = { "the rotation's magnitude", (double)a->magnitude[table],
                                           (double)b->magnitude[table] };
-        AK_TRY(compare(&magnitude, 1, error));
+        AK_TRY(compare_numbers(&magnitude, 1, error));
         for (uint32_t i = 0; i < a->config.rope_dims / 2; i++) {
             uint32_t at = table * (a->config.rope_dims / 2) + i;
             const struct number frequency = { "a frequency of the rotation",
                                               (double)a->inverse_frequencies[at],
                                               (double)b->inverse_frequencies[at] };
-            AK_TRY(compare(&frequency, 1, error));
+            AK_TRY(compare_numbers(&frequency, 1, error));
         }
     }
     return AKUNU_OK;

@@ -99,8 +99,8 @@ static const char *format_settings(const struct ak_compress_job *j, char out[SET
 
 /* ---- Small files -------------------------------------------------------- */
 /* A whole file of the folder, with a NUL; *out NULL: there is none. */
-static ak_status read_file(const struct ak_compress_folder *f, const char *name, char **out,
-                           size_t *n)
+static ak_status read_folder_file(const struct ak_compress_folder *f, const char *name, char **out,
+                                  size_t *n)
 {
     struct stat st;
     *out = NULL;
@@ -295,7 +295,7 @@ static ak_status begin_journal(struct ak_compress_folder *f, const char *setting
 {
     char *text;
     size_t n;
-    AK_TRY(read_file(f, journal_name, &text, &n));
+    AK_TRY(read_folder_file(f, journal_name, &text, &n));
     ak_status status = text ? read_journal(f, settings, text, &n) : AKUNU_OK;
     ak_free(text);
     AK_TRY(status);
@@ -330,7 +330,7 @@ static ak_status clear_folder(struct ak_compress_folder *f)
     char *text;
     size_t n, at = 0;
     json_t *line;
-    AK_TRY(read_file(f, journal_name, &text, &n));
+    AK_TRY(read_folder_file(f, journal_name, &text, &n));
     while (text && (line = next_line(text, n, &at))) {
         put_line(f, line);
         json_decref(line);
@@ -385,7 +385,7 @@ static ak_status read_manifest(struct ak_compress_folder *f, const struct ak_com
 {
     char *text;
     size_t n;
-    AK_TRY(read_file(f, manifest_name, &text, &n));
+    AK_TRY(read_folder_file(f, manifest_name, &text, &n));
     struct ak_error *error = j->options->overwrite ? NULL : f->error; /* then it may be anything */
     ak_status status = text ? ak_json_parse(text, n, &f->manifest, error) : AKUNU_OK;
     ak_free(text);

@@ -174,7 +174,7 @@ static ak_status check_limits(const struct ak_compress_job *j)
                    100.0 * r->agreement, least);
 }
 
-static ak_status measure(struct comparison *c)
+static ak_status measure_divergence(struct comparison *c)
 {
     AK_TRY(ak_provider_replace(c->j->source, NULL, NULL, &c->source.provider, c->j->error));
     AK_TRY(open_runner(c, &c->source));
@@ -191,7 +191,7 @@ ak_status ak_compress_measure(struct ak_compress_job *j)
         return ak_fail_memory(j->error, "a comparison", sizeof *c);
     c->j = j;
     c->chunk = j->spec.config.context < CHUNK ? j->spec.config.context : CHUNK;
-    ak_status status = measure(c);
+    ak_status status = measure_divergence(c);
     close_runner(&c->source);
     close_runner(&c->draft);
     ak_free(c->ids);

@@ -12,7 +12,7 @@ uint64_t ak_compress_count_elems(const struct ak_compress_tensor *t)
     return t->rows * t->cols;
 }
 
-static ak_status add_tensor(struct ak_compress_job *j, struct ak_compress_tensor **out)
+static ak_status new_tensor(struct ak_compress_job *j, struct ak_compress_tensor **out)
 {
     if (j->n == j->capacity) {
         size_t capacity = j->capacity ? 2 * j->capacity : 256;
@@ -174,7 +174,7 @@ static ak_status plan_same(struct ak_compress_job *j, size_t i, const struct ak_
                     ak_quant_info(tensor->type)->name);
         return AKUNU_OK;
     }
-    AK_TRY(add_tensor(j, &t));
+    AK_TRY(new_tensor(j, &t));
     AK_TRY(set_name(j, t, tensor->name));
     t->has_role = ak_family_find_role(j->spec.family, tensor->name, &t->role, &t->layer);
     t->parts[t->n_parts++] = i;
@@ -227,7 +227,7 @@ static ak_status plan_renamed(struct ak_compress_job *j, size_t i, const struct 
 {
     struct ak_compress_tensor *t = NULL;
     char name[AK_ROLE_NAME_BYTES];
-    AK_TRY(add_tensor(j, &t));
+    AK_TRY(new_tensor(j, &t));
     AK_TRY(set_name(j, t, ak_role_expand(pattern, tensor->layer, name)));
     t->has_role = true;
     t->role = tensor->role;
@@ -248,7 +248,7 @@ static ak_status plan_experts(struct ak_compress_job *j, size_t i, const struct 
     char one[AK_ROLE_NAME_BYTES], name[AK_ROLE_NAME_BYTES];
     struct ak_compress_tensor *t = NULL;
     for (uint32_t e = 0; e < tensor->shape[0]; e++) {
-        AK_TRY(add_tensor(j, &t));
+        AK_TRY(new_tensor(j, &t));
         ak_role_expand_expert(pattern, e, one);
         AK_TRY(set_name(j, t, ak_role_expand(one, tensor->layer, name)));
         t->has_role = true;

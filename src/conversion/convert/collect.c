@@ -56,8 +56,8 @@ static ak_status alloc_sums(struct ak_convert_collector *c, uint32_t packed, str
                               count_matrices(w) * w->cols * sizeof *sums->squares);
 }
 
-static ak_status add_tensor(struct ak_convert_collector *c, const struct ak_convert_tensor *t,
-                            struct ak_importance *im, struct ak_error *error)
+static ak_status collect_tensor(struct ak_convert_collector *c, const struct ak_convert_tensor *t,
+                                struct ak_importance *im, struct ak_error *error)
 {
     uint32_t packed = find_packed(c, t);
     if (packed == AK_OP_NONE)
@@ -86,7 +86,7 @@ ak_status ak_convert_collector_create(const struct ak_convert_collect_source *so
     if (!out->sums || !out->collected)
         return ak_fail_memory(error, "input sums", out->plan.n * sizeof *out->collected);
     for (size_t i = 0; i < out->plan.n; i++)
-        AK_TRY(add_tensor(out, &out->plan.tensors[i], im, error));
+        AK_TRY(collect_tensor(out, &out->plan.tensors[i], im, error));
     return ak_importance_index(im, error);
 }
 

@@ -145,7 +145,7 @@ static ak_status put_header(struct ak_convert_job *j, struct ak_gguf_writer *w)
     return w->status;
 }
 
-static ak_status prepare(struct ak_convert_job *j)
+static ak_status prepare_job(struct ak_convert_job *j)
 {
     for (size_t i = 0; i < j->plan.n; i++)
         if (j->plan.tensors[i].searches)
@@ -159,13 +159,13 @@ static ak_status write_file(struct ak_convert_job *j, struct ak_gguf_writer *w)
     AK_TRY(check_destination(j));
     ak_gguf_writer_open(w, j->to);
     AK_TRY(w->status);
-    AK_TRY(prepare(j));
+    AK_TRY(prepare_job(j));
     for (size_t i = 0; i < j->plan.n; i++)
         AK_TRY(ak_convert_write_tensor(&j->plan, &j->plan.tensors[i], w, j->error));
     return AKUNU_OK;
 }
 
-static void report(const struct ak_convert_job *j)
+static void report_fraction(const struct ak_convert_job *j)
 {
     for (size_t i = 0; i < j->plan.n; i++) {
         const struct ak_convert_tensor *t = &j->plan.tensors[i];
@@ -180,7 +180,7 @@ static void report(const struct ak_convert_job *j)
     }
 }
 
-static ak_status begin(struct ak_convert_job *j)
+static ak_status begin_file(struct ak_convert_job *j)
 {
     AK_TRY(parse_type(j));
     AK_TRY(check_destination(j));
@@ -201,7 +201,7 @@ ak_status ak_convert_begin(const char *from, const char *to,
     if (!j)
         return ak_fail_memory(error, "a conversion", sizeof *j);
     *j = (struct ak_convert_job){ .options = options, .from = from, .to = to, .error = error };
-    ak_status status = begin(j);
+    ak_status status = begin_file(j);
     if (status == AKUNU_OK)
         *out = j;
     else
@@ -225,7 +225,7 @@ ak_status ak_convert_header_bytes(struct ak_convert_job *j, uint64_t *out)
 ak_status ak_convert_write(struct ak_convert_job *j)
 {
     if (j->options->quantize && j->options->quantize->report)
-        report(j);
+        report_fraction(j);
     ak_convert_report_fits(&j->plan, j->options->log);
     if (!j->to)
         return AKUNU_OK;
@@ -274,7 +274,7 @@ ak_status ak_convert_write_partly(struct ak_convert_job *j,
     struct ak_gguf_writer w = ak_gguf_writer_begin(j->error);
     ak_status status = put_header(j, &w);
     if (status == AKUNU_OK)
-        status = prepare(j);
+        status = prepare_job(j);
     if (status == AKUNU_OK)
         ak_gguf_writer_open_memory(&w);
     for (size_t i = 0; status == AKUNU_OK && i < j->plan.n; i++) {

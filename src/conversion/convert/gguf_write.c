@@ -27,7 +27,7 @@ static bool is_ok(const struct ak_gguf_writer *w)
     return w->status == AKUNU_OK;
 }
 
-static void add(struct ak_gguf_writer *w, struct ak_buffer *b, const void *bytes, size_t n)
+static void append_bytes(struct ak_gguf_writer *w, struct ak_buffer *b, const void *bytes, size_t n)
 {
     if (is_ok(w))
         w->status = ak_buffer_add(b, bytes, n, w->error);
@@ -36,24 +36,25 @@ static void add(struct ak_gguf_writer *w, struct ak_buffer *b, const void *bytes
 /* Little-endian, as are all machines that akunu runs on. */
 static void add_u32(struct ak_gguf_writer *w, struct ak_buffer *b, uint32_t value)
 {
-    add(w, b, &value, sizeof value);
+    append_bytes(w, b, &value, sizeof value);
 }
 
 static void add_u64(struct ak_gguf_writer *w, struct ak_buffer *b, uint64_t value)
 {
-    add(w, b, &value, sizeof value);
+    append_bytes(w, b, &value, sizeof value);
 }
 
-static void add_text(struct ak_gguf_writer *w, struct ak_buffer *b, const char *bytes, uint64_t n)
+static void append_text(struct ak_gguf_writer *w, struct ak_buffer *b, const char *bytes,
+                        uint64_t n)
 {
     add_u64(w, b, n);
-    add(w, b, bytes, n);
+    append_bytes(w, b, bytes, n);
 }
 
 /* ---- Metadata ----------------------------------------------------------- */
 static void begin_entry(struct ak_gguf_writer *w, const char *key, enum ak_gguf_kind kind)
 {
-    add_text(w, &w->metas, key, strlen(key));
+    append_text(w, &w->metas, key, strlen(key));
     add_u32(w, &w->metas, kind);
     w->n_metas++;
 }
@@ -75,20 +76,20 @@ void ak_gguf_writer_put_u32(struct ak_gguf_writer *w, const char *key, uint32_t 
 void ak_gguf_writer_put_f32(struct ak_gguf_writer *w, const char *key, float value)
 {
     begin_entry(w, key, AK_GGUF_F32);
-    add(w, &w->metas, &value, sizeof value);
+    append_bytes(w, &w->metas, &value, sizeof value);
 }
 
 void ak_gguf_writer_put_bool(struct ak_gguf_writer *w, const char *key, bool value)
 {
     uint8_t byte = value;
     begin_entry(w, key, AK_GGUF_BOOL);
-    add(w, &w->metas, &byte, 1);
+    append_bytes(w, &w->metas, &byte, 1);
 }
 
 void ak_gguf_writer_put_text(struct ak_gguf_writer *w, const char *key, struct ak_text value)
 {
     begin_entry(w, key, AK_GGUF_STRING);
-    add_text(w, &w->metas, value.bytes, value.n);
+    append_text(w, &w->metas, value.bytes, value.n);
 }
 
 void ak_gguf_writer_put_string(struct ak_gguf_writer *w, const char *key, const char *value)
@@ -101,21 +102,21 @@ void ak_gguf_writer_put_texts(struct ak_gguf_writer *w, const char *key,
 {
     begin_array(w, key, AK_GGUF_STRING, n);
     for (uint32_t i = 0; i < n; i++)
-        add_text(w, &w->metas, values[i].bytes, values[i].n);
+        append_text(w, &w->metas, values[i].bytes, values[i].n);
 }
 
 void ak_gguf_writer_put_floats(struct ak_gguf_writer *w, const char *key, const float *values,
                                uint32_t n)
 {
     begin_array(w, key, AK_GGUF_F32, n);
-    add(w, &w->metas, values, n * sizeof *values);
+    append_bytes(w, &w->metas, values, n * sizeof *values);
 }
 
 void ak_gguf_writer_put_ints(struct ak_gguf_writer *w, const char *key, const int32_t *values,
                              uint32_t n)
 {
     begin_array(w, key, AK_GGUF_I32, n);
-    add(w, &w->metas, values, n * sizeof *values);
+    append_bytes(w, &w->metas, values, n * sizeof *values);
 }
 
 void ak_gguf_writer_put_bools(struct ak_gguf_writer *w, const char *key, const bool *values,
@@ -124,14 +125,14 @@ void ak_gguf_writer_put_bools(struct ak_gguf_writer *w, const char *key, const b
     begin_array(w, key, AK_GGUF_BOOL, n);
     for (uint32_t i = 0; i < n; i++) {
         uint8_t byte = values[i];
-        add(w, &w->metas, &byte, 1);
+        append_bytes(w, &w->metas, &byte, 1);
     }
 }
 
 void ak_gguf_writer_put_bytes(struct ak_gguf_writer *w, const char *key, struct ak_text value)
 {
     begin_array(w, key, AK_GGUF_U8, value.n);
-    add(w, &w->metas, value.bytes, value.n);
+    append_bytes(w, &w->metas, value.bytes, value.n);
 }
 
 /* The GGUF type of a number or text; AK_GGUF_KINDS if there is none. */
@@ -148,15 +149,15 @@ static void add_value(struct ak_gguf_writer *w, const struct ak_meta *meta)
 {
     float value_f32 = (float)meta->as.number;
     switch (meta->kind) {
-    case AK_META_BOOL: add(w, &w->metas, &meta->as.boolean, 1); break;
-    case AK_META_STRING: add_text(w, &w->metas, meta->as.string, meta->n); break;
+    case AK_META_BOOL: append_bytes(w, &w->metas, &meta->as.boolean, 1); break;
+    case AK_META_STRING: append_text(w, &w->metas, meta->as.string, meta->n); break;
     case AK_META_FLOAT:
-        add(w, &w->metas,
-            meta->width == sizeof value_f32 ? (const void *)&value_f32 : &meta->as.number,
-            meta->width);
+        append_bytes(w, &w->metas,
+                     meta->width == sizeof value_f32 ? (const void *)&value_f32 : &meta->as.number,
+                     meta->width);
         break;
     /* little-endian: the low bytes come first */
-    default: add(w, &w->metas, &meta->as.unsigned_integer, meta->width); break;
+    default: append_bytes(w, &w->metas, &meta->as.unsigned_integer, meta->width); break;
     }
 }
 
@@ -225,7 +226,7 @@ void ak_gguf_writer_put_tensor(struct ak_gguf_writer *w, const char *name, enum 
                             strlen(name), AK_GGUF_WRITER_NAME_BYTES - 1);
         return;
     }
-    add_text(w, &w->tensors, name, strlen(name));
+    append_text(w, &w->tensors, name, strlen(name));
     add_u32(w, &w->tensors, n_dims);
     for (unsigned d = n_dims; d-- > 0;)
         add_u64(w, &w->tensors, shape[d]);
@@ -259,7 +260,7 @@ static void fail_write(struct ak_gguf_writer *w, int code)
                             ak_show_path(w->path, shown), strerror(code));
 }
 
-static void report(struct ak_gguf_writer *w)
+static void report_fraction(struct ak_gguf_writer *w)
 {
     double fraction = w->data_bytes ? (double)w->written / (double)w->data_bytes : 1.0;
     if (is_ok(w) && w->progress && !w->progress(fraction < 1.0 ? fraction : 1.0, w->user))
@@ -278,11 +279,11 @@ static void flush(struct ak_gguf_writer *w)
             at += (size_t)n;
     }
     w->pending.n = 0;
-    report(w);
+    report_fraction(w);
 }
 
 /* Reserves disk space for the whole file, if the file system can. */
-static void reserve(struct ak_gguf_writer *w, uint64_t bytes)
+static void reserve_space(struct ak_gguf_writer *w, uint64_t bytes)
 {
     char shown[AK_SHOW_BYTES];
     struct statvfs disk;
@@ -318,7 +319,7 @@ static const char *format_link(int fd, char out[LINK_BYTES])
 
 /* Creates the file without a name if the file system can: then nothing remains however the
  * program ends. */
-static void open_file(struct ak_gguf_writer *w)
+static void create_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
     w->fd = open(w->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -376,7 +377,7 @@ static void write_pieces(struct ak_gguf_writer *w, const char *bytes, size_t n)
 {
     for (size_t at = 0, taken; at < n && is_ok(w); at += taken) {
         taken = n - at < WRITE_BYTES ? n - at : WRITE_BYTES;
-        add(w, &w->pending, bytes + at, taken);
+        append_bytes(w, &w->pending, bytes + at, taken);
         if (w->pending.n >= WRITE_BYTES)
             flush(w);
     }
@@ -392,7 +393,7 @@ static void write_head(struct ak_gguf_writer *w, bool has_all)
 {
     static const char zeros[AK_GGUF_WRITER_ALIGNMENT];
     struct ak_buffer head = { .n = 0 };
-    add(w, &head, "GGUF", 4);
+    append_bytes(w, &head, "GGUF", 4);
     add_u32(w, &head, VERSION);
     add_u64(w, &head, w->n_tensors);
     add_u64(w, &head, w->n_metas);
@@ -400,11 +401,11 @@ static void write_head(struct ak_gguf_writer *w, bool has_all)
     ak_free(head.bytes);
     uint64_t bytes = HEAD_BYTES + w->metas.n + w->tensors.n;
     if (is_ok(w) && has_all)
-        reserve(w, align_up(bytes) + w->data_bytes);
+        reserve_space(w, align_up(bytes) + w->data_bytes);
     write_pieces(w, w->metas.bytes, w->metas.n);
     write_pieces(w, w->tensors.bytes, w->tensors.n);
     write_pieces(w, zeros, align_up(bytes) - bytes);
-    report(w);
+    report_fraction(w);
 }
 
 void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
@@ -413,7 +414,7 @@ void ak_gguf_writer_open(struct ak_gguf_writer *w, const char *path)
         return;
     w->status = alloc_paths(w, path);
     if (is_ok(w))
-        open_file(w);
+        create_file(w);
     write_head(w, true);
 }
 
@@ -451,7 +452,7 @@ void ak_gguf_writer_end_tensor(struct ak_gguf_writer *w)
 {
     static const char zeros[AK_GGUF_WRITER_ALIGNMENT];
     ak_gguf_writer_write(w, zeros, align_up(w->written) - w->written);
-    report(w);
+    report_fraction(w);
 }
 
 static void complete_file(struct ak_gguf_writer *w)

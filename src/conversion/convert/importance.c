@@ -14,7 +14,7 @@ static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts",
                   datasets_key[] = "imatrix.datasets";
 
 /* ---- Entries ------------------------------------------------------------ */
-static ak_status add_entry(struct ak_importance *im, const char *name, size_t n_name, uint64_t n,
+static ak_status new_entry(struct ak_importance *im, const char *name, size_t n_name, uint64_t n,
                            uint64_t n_matrices, struct ak_importance_entry **out,
                            struct ak_error *error)
 {
@@ -61,7 +61,7 @@ ak_status ak_importance_add_entry(struct ak_importance *im, const char *name, ui
                                   uint64_t n_matrices, struct ak_error *error)
 {
     struct ak_importance_entry *e;
-    return add_entry(im, name, strlen(name), n, n_matrices, &e, error);
+    return new_entry(im, name, strlen(name), n, n_matrices, &e, error);
 }
 
 static ak_status add_dataset(struct ak_importance *im, const char *name, size_t n_name,
@@ -133,7 +133,7 @@ static ak_status read_sums(const struct ak_provider *p, const struct ak_tensor *
                        "%s has %llu values of %s for %llu matrices; expected F32, as many for each",
                        shown, (unsigned long long)n, ak_quant_info(sums->type)->name,
                        (unsigned long long)n_matrices);
-    AK_TRY(add_entry(im, sums->name, stem, n, n_matrices, &e, error));
+    AK_TRY(new_entry(im, sums->name, stem, n, n_matrices, &e, error));
     memcpy(e->values, sums->data, n * sizeof(float));
     memcpy(e->counts, counts.data, n_matrices * sizeof(float));
     return check_entry(e, error);
@@ -171,7 +171,8 @@ static ak_status read_gguf(const char *path, struct ak_importance *out, struct a
 /* Number of entries; of each the length of a name, the name, a number of calls, a number of values,
  * and the values, as sums over the calls. Then may follow the number of all calls, and the text's
  * name with its length. Integers have 32 bits. */
-static ak_status read_entry(struct ak_cursor *c, struct ak_importance *out, struct ak_error *error)
+static ak_status read_importance_entry(struct ak_cursor *c, struct ak_importance *out,
+                                       struct ak_error *error)
 {
     uint32_t n_name, n_calls, n;
     const uint8_t *name, *values;
@@ -180,7 +181,7 @@ static ak_status read_entry(struct ak_cursor *c, struct ak_importance *out, stru
         !ak_cursor_read_u32(c, &n_calls) || !ak_cursor_read_u32(c, &n) ||
         !ak_cursor_read_bytes(c, (uint64_t)n * sizeof(float), &values))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the file ends within entry %zu", out->n);
-    AK_TRY(add_entry(out, (const char *)name, n_name, n, 1, &e, error));
+    AK_TRY(new_entry(out, (const char *)name, n_name, n, 1, &e, error));
     memcpy(e->values, values, (size_t)n * sizeof(float));
     e->counts[0] = n_calls > 0 ? (float)n_calls : 1.0f;
     return check_entry(e, error);
@@ -198,7 +199,7 @@ static ak_status read_binary(const struct ak_file *file, struct ak_importance *o
                        "neither GGUF nor the older form of an importance matrix");
     out->has_calls = true;
     for (uint32_t i = 0; i < n; i++)
-        AK_TRY(read_entry(&c, out, error));
+        AK_TRY(read_importance_entry(&c, out, error));
     if (ak_cursor_read_u32(&c, &n_calls) && ak_cursor_read_u32(&c, &n_name) && n_name > 0 &&
         ak_cursor_read_bytes(&c, n_name, &name))
         return add_dataset(out, (const char *)name, n_name, error);
@@ -329,7 +330,7 @@ static ak_status find_or_add(struct ak_importance *to, const struct ak_importanc
     if (to->index.n > 0 && ak_name_index_find(&to->index, b->name, &i))
         *out = &to->entries[i];
     else
-        AK_TRY(add_entry(to, b->name, strlen(b->name), b->n, b->n_matrices, out, error));
+        AK_TRY(new_entry(to, b->name, strlen(b->name), b->n, b->n_matrices, out, error));
     return broadcast_count(*out, b->n_matrices, error);
 }
 

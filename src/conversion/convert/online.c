@@ -60,7 +60,7 @@ static struct online *cast(const struct ak_provider *p)
 }
 
 /* ---- Rows --------------------------------------------------------------- */
-static struct workspace *take(struct online *o)
+static struct workspace *take_workspace(struct online *o)
 {
     pthread_mutex_lock(&o->mutex);
     while (!o->free)
@@ -88,7 +88,7 @@ static void make_rows(const struct ak_composed_tensor *a, uint64_t first, uint32
 {
     const struct online_tensor *of = (const struct online_tensor *)a;
     const void *rows[AK_COMPOSED_ROWS_MAX] = { NULL };
-    struct workspace *w = take(of->online);
+    struct workspace *w = take_workspace(of->online);
     for (uint32_t i = 0; i < n; i++) {
         uint8_t *to = w->blocks + i * of->row_bytes;
         ak_convert_rows_make(of->rows, first + (uint64_t)i * step, &w->buffers, to);
@@ -143,8 +143,8 @@ static const void *source_data(const struct online_tensor *of, uint64_t *bytes)
     return stored.data;
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
-                 struct ak_view *out)
+static bool online_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                        struct ak_view *out)
 {
     const struct online *o = cast(p);
     uint32_t at;
@@ -161,12 +161,12 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     return true;
 }
 
-static size_t n_tensors(const struct ak_provider *p)
+static size_t online_n_tensors(const struct ak_provider *p)
 {
     return ak_provider_n_tensors(cast(p)->hollow);
 }
 
-static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+static bool online_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 {
     const struct online *o = cast(p);
     if (!ak_provider_tensor(o->hollow, i, out))
@@ -180,50 +180,51 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     return true;
 }
 
-static size_t n_metas(const struct ak_provider *p)
+static size_t online_n_metas(const struct ak_provider *p)
 {
     return ak_provider_n_metas(cast(p)->hollow);
 }
 
-static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+static bool online_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     return ak_provider_meta(cast(p)->hollow, i, out);
 }
 
-static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+static bool online_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
     return ak_provider_find_meta(cast(p)->hollow, key, out);
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
-                    struct ak_meta *out)
+static bool online_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                           struct ak_meta *out)
 {
     return ak_provider_element(cast(p)->hollow, array, i, out);
 }
 
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+static ak_status online_vocab(const struct ak_provider *p, struct ak_vocab *out,
+                              struct ak_error *error)
 {
     return ak_provider_vocab(cast(p)->hollow, out, error);
 }
 
-static uint64_t bytes(const struct ak_provider *p)
+static uint64_t online_bytes(const struct ak_provider *p)
 {
     return ak_provider_bytes(cast(p)->source);
 }
 
-static const struct ak_file *part(const struct ak_provider *p, size_t i)
+static const struct ak_file *online_part(const struct ak_provider *p, size_t i)
 {
     return ak_provider_part(cast(p)->source, i);
 }
 
-static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
+static void online_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     ak_provider_fingerprint(cast(p)->source, out);
     memcpy(out->hash, cast(p)->digest, sizeof out->hash);
 }
 
-static void advise(const struct ak_provider *p, const void *data, uint64_t n,
-                   enum ak_file_advice use)
+static void online_advise(const struct ak_provider *p, const void *data, uint64_t n,
+                          enum ak_file_advice use)
 {
     ak_provider_advise(cast(p)->source, data, n, use);
 }
@@ -233,19 +234,19 @@ static void set_functions(struct online *o)
     o->format = *o->hollow->format;
     o->format.close = close_online;
     o->format.check_weights = check_weights;
-    o->format.find = find;
-    o->format.n_tensors = n_tensors;
-    o->format.tensor = tensor;
-    o->format.n_metas = n_metas;
-    o->format.meta = meta;
-    o->format.find_meta = find_meta;
-    o->format.element = element;
-    o->format.vocab = vocab;
+    o->format.find = online_find;
+    o->format.n_tensors = online_n_tensors;
+    o->format.tensor = online_tensor;
+    o->format.n_metas = online_n_metas;
+    o->format.meta = online_meta;
+    o->format.find_meta = online_find_meta;
+    o->format.element = online_element;
+    o->format.vocab = online_vocab;
     o->format.file = NULL;
-    o->format.bytes = bytes;
-    o->format.part = part;
-    o->format.fingerprint = fingerprint;
-    o->format.advise = advise;
+    o->format.bytes = online_bytes;
+    o->format.part = online_part;
+    o->format.fingerprint = online_fingerprint;
+    o->format.advise = online_advise;
 }
 
 /* ---- Opening ------------------------------------------------------------ */
@@ -280,8 +281,8 @@ static void set_planes(struct online_tensor *of)
         of->composed.plane[i] = view->plane[0];
 }
 
-static ak_status compose(struct online *o, size_t i, const struct ak_tensor *hollow,
-                         struct ak_error *error)
+static ak_status compose_online(struct online *o, size_t i, const struct ak_tensor *hollow,
+                                struct ak_error *error)
 {
     const struct ak_convert_plan *plan = ak_convert_get_plan(o->job);
     struct online_tensor *of = &o->tensors[i];
@@ -317,7 +318,7 @@ static ak_status open_tensors(struct online *o, struct ak_error *error)
         o->tensors[i].in_source = is_in_source(plan, &plan->tensors[i]);
         o->index.entries[i] = (struct ak_name_index_entry){ hollow.name, (uint32_t)i };
         if (plan->tensors[i].searches)
-            AK_TRY(compose(o, i, &hollow, error));
+            AK_TRY(compose_online(o, i, &hollow, error));
     }
     o->index.n = (uint32_t)plan->n;
     ak_name_index_sort(&o->index);

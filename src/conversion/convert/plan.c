@@ -8,7 +8,7 @@
 #include "files/weights/composed.h"
 #include "files/weights/formats.h"
 
-static ak_status add_tensor(struct ak_convert_plan *plan, struct ak_convert_tensor **out,
+static ak_status new_tensor(struct ak_convert_plan *plan, struct ak_convert_tensor **out,
                             struct ak_error *error)
 {
     if (plan->n == plan->capacity) {
@@ -66,7 +66,7 @@ static ak_status plan_stored(struct ak_convert_plan *plan, struct ak_error *erro
     struct ak_tensor tensor;
     struct ak_convert_tensor *t = NULL;
     for (size_t i = 0; ak_provider_tensor(plan->source, i, &tensor); i++) {
-        AK_TRY(add_tensor(plan, &t, error));
+        AK_TRY(new_tensor(plan, &t, error));
         t->is_stored = true;
         t->index = i;
         t->n_dims = tensor.n_dims;
@@ -207,7 +207,7 @@ static ak_status plan_split_qkvz(const struct planner *p, const struct ak_family
                                              { rule, 2 * keys + values, values, step } };
     struct ak_convert_tensor *t = NULL;
     for (int i = 0; i < 2; i++) {
-        AK_TRY(add_tensor(p->plan, &t, p->error));
+        AK_TRY(new_tensor(p->plan, &t, p->error));
         t->layer = layer;
         t->role = i == 0 ? AK_ROLE_ATTENTION_QKV : AK_ROLE_ATTENTION_GATE;
         t->n_parts = i == 0 ? 3 : 1;
@@ -236,7 +236,7 @@ static ak_status plan_convolution(const struct planner *p, const struct ak_famil
     ak_provider_find(p->plan->source, rule->role, AK_ROLE_NO_LAYER, rule->hf, &view);
     while (ak_provider_tensor(p->plan->source, i, &tensor) && strcmp(tensor.name, view.name) != 0)
         i++;
-    AK_TRY(add_tensor(p->plan, &t, p->error));
+    AK_TRY(new_tensor(p->plan, &t, p->error));
     t->is_stored = true;
     t->index = i;
     t->role = rule->role;
@@ -261,7 +261,7 @@ static ak_status plan_weight(const struct planner *p, const struct ak_family_rul
         return plan_split_qkvz(p, rule, layer);
     if (is_convolution(rule->role))
         return plan_convolution(p, rule);
-    AK_TRY(add_tensor(p->plan, &t, p->error));
+    AK_TRY(new_tensor(p->plan, &t, p->error));
     t->layer = layer;
     t->role = rule->role;
     t->n_parts = whole ? whole->n_parts : 1;
@@ -284,7 +284,7 @@ static ak_status plan_divisors(struct ak_convert_plan *plan, struct ak_error *er
                 error, AKUNU_ERROR_UNSUPPORTED,
                 "GGUF cannot express the rope scaling of this model: architecture %s has no %s",
                 plan->spec->family->names[0], ak_gguf_name(roles[i]));
-        AK_TRY(add_tensor(plan, &t, error));
+        AK_TRY(new_tensor(plan, &t, error));
         t->role = roles[i];
         t->n_dims = 1;
         t->shape[0] = plan->spec->config.rope_dims / 2;
@@ -311,7 +311,7 @@ static ak_status plan_head(struct ak_convert_plan *plan, struct ak_error *error)
         if (parts[i].index < 0)
             continue;
         ak_provider_tensor(plan->source, (size_t)parts[i].index, &tensor);
-        AK_TRY(add_tensor(plan, &t, error));
+        AK_TRY(new_tensor(plan, &t, error));
         t->is_stored = true;
         t->index = (size_t)parts[i].index;
         t->n_dims = tensor.n_dims;

@@ -12,7 +12,7 @@ enum { TEMPLATES_MAX = 64, NAME_BYTES = 64 };
 static const char key[] = "tokenizer.chat_template";
 
 /* As in the gguf Python package, characters other than letters and digits become underscores. */
-static void read_name(const json_t *element, char out[NAME_BYTES])
+static void read_template_name(const json_t *element, char out[NAME_BYTES])
 {
     const char *name = json_string_value(json_object_get(element, "name"));
     size_t n = 0;
@@ -52,7 +52,7 @@ static ak_status put_list(struct ak_gguf_writer *w, const json_t *list, struct a
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *element = json_array_get(list, i),
                      *text = json_object_get(element, "template");
-        read_name(element, names[n]);
+        read_template_name(element, names[n]);
         if (!json_is_string(text) || !names[n][0] || is_among(names[n], names, n))
             continue;
         bool is_default = strcmp(names[n], "default") == 0;

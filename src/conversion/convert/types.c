@@ -199,7 +199,8 @@ const char *ak_convert_find_part(const char *name, unsigned *layer)
 }
 
 /* Counts the tensors of the name in other layers, and those before this one. */
-static struct ak_mix_tensor describe(const struct chooser *c, const struct ak_convert_tensor *t)
+static struct ak_mix_tensor describe_tensor(const struct chooser *c,
+                                            const struct ak_convert_tensor *t)
 {
     unsigned layer = 0, other;
     struct ak_mix_tensor of = { .name = ak_convert_find_part(t->name, &layer),
@@ -214,11 +215,11 @@ static struct ak_mix_tensor describe(const struct chooser *c, const struct ak_co
 }
 
 /* *by_mix: no exception says so. */
-static enum ak_quant_type choose(const struct chooser *c, const struct ak_convert_tensor *t,
-                                 bool *by_mix)
+static enum ak_quant_type choose_type(const struct chooser *c, const struct ak_convert_tensor *t,
+                                      bool *by_mix)
 {
     const struct exception *exception = find_exception(c, t->name);
-    struct ak_mix_tensor of = describe(c, t);
+    struct ak_mix_tensor of = describe_tensor(c, t);
     *by_mix = false;
     if (c->has_embedding && strcmp(t->name, "token_embd.weight") == 0)
         return c->embedding;
@@ -252,7 +253,7 @@ ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type ty
 static ak_status set_type(struct chooser *c, struct ak_convert_tensor *t)
 {
     uint64_t cols = t->shape[t->n_dims - 1];
-    enum ak_quant_type type = choose(c, t, &t->is_chosen), fitting = ak_mix_fit(type, cols);
+    enum ak_quant_type type = choose_type(c, t, &t->is_chosen), fitting = ak_mix_fit(type, cols);
     if (!is_float(t->stored) && !c->options->requantize && t->stored != fitting)
         return ak_fail(c->error, AKUNU_ERROR_ARGUMENT,
                        "%s is %s already; quantizing it again loses more than quantizing floats "

@@ -92,7 +92,7 @@ static ak_status read_range(struct reader *r, const char *key, uint32_t low, uin
     return AKUNU_OK;
 }
 
-static ak_status read_number(struct reader *r, const char *key, uint32_t high, uint32_t *out)
+static ak_status read_limit(struct reader *r, const char *key, uint32_t high, uint32_t *out)
 {
     return read_range(r, key, 1, high, out);
 }
@@ -159,7 +159,7 @@ static ak_status read_class(struct reader *r, const char *name, uint32_t *skinny
             return AKUNU_OK;
         if (is_word(r, "small_n")) {
             AK_TRY(see(r, "small_n", 0, &seen));
-            AK_TRY(read_number(r, "small_n", AK_SKINNY_MAX, skinny_max));
+            AK_TRY(read_limit(r, "small_n", AK_SKINNY_MAX, skinny_max));
         } else if (is_word(r, "prefill")) {
             AK_TRY(see(r, "prefill", 1, &seen));
             AK_TRY(read_prefill(r, blas));
@@ -231,13 +231,13 @@ static ak_status read_profile(struct reader *r, struct ak_backend_profile *p)
                 class = i;
         if (is_word(r, "threads")) {
             AK_TRY(see(r, "threads", 0, &seen));
-            AK_TRY(read_number(r, "threads", THREADS_MAX, &p->threads));
+            AK_TRY(read_limit(r, "threads", THREADS_MAX, &p->threads));
         } else if (is_word(r, "prefill_chunk")) {
             AK_TRY(see(r, "prefill_chunk", 1, &seen));
-            AK_TRY(read_number(r, "prefill_chunk", CHUNK_MAX, &p->prefill_chunk));
+            AK_TRY(read_limit(r, "prefill_chunk", CHUNK_MAX, &p->prefill_chunk));
         } else if (is_word(r, "token_price")) {
             AK_TRY(see(r, "token_price", 3 + AK_BACKEND_PROFILE_CLASSES, &seen));
-            AK_TRY(read_number(r, "token_price", PRICE_MAX, &p->token_price));
+            AK_TRY(read_limit(r, "token_price", PRICE_MAX, &p->token_price));
         } else if (is_word(r, "machine")) {
             AK_TRY(see(r, "machine", 4 + AK_BACKEND_PROFILE_CLASSES, &seen));
             AK_TRY(read_machine(r));

@@ -147,8 +147,8 @@ static ak_status follow_copy(struct ak_ranks_follower *f, enum ak_message_kind k
 }
 
 /* ---- Tables ------------------------------------------------------------- */
-static ak_status prepare(struct ak_ranks_follower *f, uint64_t id,
-                         struct ak_message_reader *message, struct ak_error *error)
+static ak_status prepare_table(struct ak_ranks_follower *f, uint64_t id,
+                               struct ak_message_reader *message, struct ak_error *error)
 {
     uint64_t index = ak_message_get_u64(message);
     const struct pool *pool = *find_pool(f, ak_message_get_u64(message));
@@ -182,7 +182,7 @@ static ak_status prepare(struct ak_ranks_follower *f, uint64_t id,
 static ak_status follow_prepare(struct ak_ranks_follower *f, uint64_t id,
                                 struct ak_message_reader *message, struct ak_error *error)
 {
-    ak_status own = prepare(f, id, message, error), all = ak_ranks_agree(f->comm, own, error);
+    ak_status own = prepare_table(f, id, message, error), all = ak_ranks_agree(f->comm, own, error);
     if (own == AKUNU_OK && all != AKUNU_OK)
         free_table(f, find_table(f, id));
     return f->comm->failure.status;
@@ -201,7 +201,8 @@ static void free_arrays(struct arrays *a)
     ak_free(a->frames);
 }
 
-static ak_status allocate(struct arrays *a, size_t n, size_t n_sequences, struct ak_error *error)
+static ak_status allocate_arrays(struct arrays *a, size_t n, size_t n_sequences,
+                                 struct ak_error *error)
 {
     *a = (struct arrays){ .tokens = ak_alloc(n, sizeof *a->tokens),
                           .positions = ak_alloc(n, sizeof *a->positions),
@@ -256,8 +257,8 @@ static size_t read_sequence(struct ak_message_reader *message, struct arrays *a,
     return n_tokens;
 }
 
-static void read_tokens(struct ak_message_reader *message, struct arrays *a, size_t n,
-                        size_t n_sequences)
+static void read_batch_tokens(struct ak_message_reader *message, struct arrays *a, size_t n,
+                              size_t n_sequences)
 {
     for (size_t at = 0, more; at < n && !message->is_short; at += more)
         more = read_sequence(message, a, at, n - at, n_sequences);
@@ -279,8 +280,8 @@ static ak_status follow_run(struct ak_ranks_follower *f, uint64_t id,
     struct ak_ranks_parts parts = { .matrices = NULL };
     if (!p || !rows || n == 0 || n > message->left || n_sequences > SEQUENCES_MAX)
         return fail_message(error);
-    AK_TRY(allocate(&a, (size_t)n, (size_t)n_sequences, error));
-    read_tokens(message, &a, n, n_sequences);
+    AK_TRY(allocate_arrays(&a, (size_t)n, (size_t)n_sequences, error));
+    read_batch_tokens(message, &a, n, n_sequences);
     batch.tokens = a.tokens;
     batch.positions = a.positions;
     batch.sequences = a.sequences;

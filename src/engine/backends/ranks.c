@@ -168,7 +168,7 @@ static void close_backend(struct ak_backend *backend)
     ak_free(b);
 }
 
-static const char *describe(const struct ak_backend *b)
+static const char *ranks_describe(const struct ak_backend *b)
 {
     return as_ranks(b)->description;
 }
@@ -238,16 +238,16 @@ static void tell_copy(const struct ranks_backend *b, enum ak_message_kind kind,
     tell(b, &m);
 }
 
-static void copy_page(struct ak_backend *backend, void *kv, const struct ak_kv_shape *shape,
-                      uint32_t to, uint32_t from)
+static void ranks_copy_page(struct ak_backend *backend, void *kv, const struct ak_kv_shape *shape,
+                            uint32_t to, uint32_t from)
 {
     const struct ranks_backend *b = as_ranks(backend);
     tell_copy(b, AK_MESSAGE_COPY_PAGE, kv, to, from);
     own_ops(b)->copy_page(b->model.backend, ((struct ranks_kv *)kv)->own, shape, to, from);
 }
 
-static void copy_state(struct ak_backend *backend, void *kv, const struct ak_kv_shape *shape,
-                       uint32_t to, uint32_t from)
+static void ranks_copy_state(struct ak_backend *backend, void *kv, const struct ak_kv_shape *shape,
+                             uint32_t to, uint32_t from)
 {
     const struct ranks_backend *b = as_ranks(backend);
     tell_copy(b, AK_MESSAGE_COPY_STATE, kv, to, from);
@@ -255,7 +255,7 @@ static void copy_state(struct ak_backend *backend, void *kv, const struct ak_kv_
 }
 
 /* ---- Tables ------------------------------------------------------------- */
-static void release(struct ak_backend_table *prepared)
+static void ranks_release(struct ak_backend_table *prepared)
 {
     struct ranks_table *t = (struct ranks_table *)prepared;
     struct ak_message m = message_of(t->backend, AK_MESSAGE_RELEASE, t->id);
@@ -293,10 +293,10 @@ static ak_status prepare_all(const struct ranks_backend *b, struct ranks_table *
     return ak_ranks_agree(own.comm, status, error);
 }
 
-static ak_status prepare(struct ak_backend *backend, const struct ak_table *table,
-                         const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_backend_table_options *options, void *kv,
-                         struct ak_backend_table **out, struct ak_error *error)
+static ak_status ranks_prepare(struct ak_backend *backend, const struct ak_table *table,
+                               const struct ak_weights *weights, const struct ak_spec *spec,
+                               const struct ak_backend_table_options *options, void *kv,
+                               struct ak_backend_table **out, struct ak_error *error)
 {
     const struct ranks_backend *b = as_ranks(backend);
     struct ranks_table *t = ak_alloc(1, sizeof *t);
@@ -384,7 +384,7 @@ static void put_batch(struct ak_message *m, const struct ak_table *table,
     }
 }
 
-static void run(struct ak_backend_table *prepared, const struct ak_batch *given)
+static void ranks_run(struct ak_backend_table *prepared, const struct ak_batch *given)
 {
     struct ranks_table *t = (struct ranks_table *)prepared;
     const struct ranks_backend *b = t->backend;
@@ -470,18 +470,18 @@ static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights
 static const struct ak_backend_ops ranks_ops = {
     .name = "ranks",
     .close = close_backend,
-    .describe = describe,
+    .describe = ranks_describe,
     .skips_pages = true,
     .is_batch_invariant = is_batch_invariant,
     .layer_backend = layer_backend,
     .calibrate = calibrate,
     .alloc_kv = alloc_kv,
     .free_kv = free_kv,
-    .copy_page = copy_page,
-    .copy_state = copy_state,
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .copy_page = ranks_copy_page,
+    .copy_state = ranks_copy_state,
+    .prepare = ranks_prepare,
+    .release = ranks_release,
+    .run = ranks_run,
     .sync = sync,
     .logits = logits,
     .sampled = sampled,

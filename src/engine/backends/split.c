@@ -51,7 +51,7 @@ static void close_backend(struct ak_backend *b)
     ak_free(s);
 }
 
-static const char *describe(const struct ak_backend *b)
+static const char *split_describe(const struct ak_backend *b)
 {
     return as_split(b)->description;
 }
@@ -138,8 +138,8 @@ static ak_status alloc_kv(struct ak_backend *b, const struct ak_kv_shape *whole,
     return status;
 }
 
-static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole, uint32_t to,
-                      uint32_t from)
+static void split_copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole,
+                            uint32_t to, uint32_t from)
 {
     const struct split_backend *s = as_split(b);
     for (int i = 0; i < PARTS; i++) {
@@ -150,8 +150,8 @@ static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *
     }
 }
 
-static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole, uint32_t to,
-                       uint32_t from)
+static void split_copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *whole,
+                             uint32_t to, uint32_t from)
 {
     const struct split_backend *s = as_split(b);
     for (int i = 0; i < PARTS; i++) {
@@ -163,7 +163,7 @@ static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape 
 }
 
 /* ---- Passes ------------------------------------------------------------- */
-static void release(struct ak_backend_table *prepared)
+static void split_release(struct ak_backend_table *prepared)
 {
     struct split_table *p = (struct split_table *)prepared;
     for (int i = 0; i < PARTS; i++) {
@@ -174,10 +174,10 @@ static void release(struct ak_backend_table *prepared)
     ak_free(p);
 }
 
-static ak_status prepare(struct ak_backend *b, const struct ak_table *table,
-                         const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_backend_table_options *options, void *kv,
-                         struct ak_backend_table **out, struct ak_error *error)
+static ak_status split_prepare(struct ak_backend *b, const struct ak_table *table,
+                               const struct ak_weights *weights, const struct ak_spec *spec,
+                               const struct ak_backend_table_options *options, void *kv,
+                               struct ak_backend_table **out, struct ak_error *error)
 {
     const struct split_backend *s = as_split(b);
     struct split_table *p = ak_alloc(1, sizeof *p);
@@ -197,14 +197,14 @@ static ak_status prepare(struct ak_backend *b, const struct ak_table *table,
                                          ((struct split_kv *)kv)->pools[i], &p->parts[i], error);
     }
     if (status != AKUNU_OK) {
-        release((struct ak_backend_table *)p);
+        split_release((struct ak_backend_table *)p);
         return status;
     }
     *out = (struct ak_backend_table *)p;
     return AKUNU_OK;
 }
 
-static void run(struct ak_backend_table *prepared, const struct ak_batch *batch)
+static void split_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
 {
     struct split_table *p = (struct split_table *)prepared;
     const struct ak_backend_ops *first = part_ops(p->backend, FIRST);
@@ -287,17 +287,17 @@ static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights
 static const struct ak_backend_ops split_ops = {
     .name = "split",
     .close = close_backend,
-    .describe = describe,
+    .describe = split_describe,
     .layer_backend = layer_backend,
     .kv_bytes_max = kv_bytes_max,
     .check_memory = check_memory,
     .alloc_kv = alloc_kv,
     .free_kv = free_kv,
-    .copy_page = copy_page,
-    .copy_state = copy_state,
-    .prepare = prepare,
-    .release = release,
-    .run = run,
+    .copy_page = split_copy_page,
+    .copy_state = split_copy_state,
+    .prepare = split_prepare,
+    .release = split_release,
+    .run = split_run,
     .sync = sync,
     .logits = logits,
     .sampled = sampled,

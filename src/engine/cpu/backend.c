@@ -37,8 +37,8 @@ static ak_status find_isa(const char *name, enum ak_cpu_isa *out, struct ak_erro
     return AKUNU_OK;
 }
 
-static ak_status measure(const char *name, unsigned n_threads, unsigned what,
-                         struct akunu_roofline *out, struct ak_error *error)
+static ak_status cpu_measure(const char *name, unsigned n_threads, unsigned what,
+                             struct akunu_roofline *out, struct ak_error *error)
 {
     enum ak_cpu_isa isa;
     AK_TRY(find_isa(name, &isa, error));
@@ -120,7 +120,7 @@ static void close_backend(struct ak_backend *b)
     ak_free(b);
 }
 
-static const char *describe(const struct ak_backend *b)
+static const char *cpu_describe(const struct ak_backend *b)
 {
     return ak_cpu_isa_name(((const struct ak_cpu *)b)->isa);
 }
@@ -193,16 +193,16 @@ static void free_kv(struct ak_backend *b, void *kv, const struct ak_kv_shape *sh
     ak_pages_free(kv, (size_t)ak_kv_pool_bytes(shape));
 }
 
-static void copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
-                      uint32_t from)
+static void cpu_copy_page(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape,
+                          uint32_t to, uint32_t from)
 {
     uint64_t bytes = ak_kv_page_bytes(shape);
     (void)b;
     memcpy((uint8_t *)kv + to * bytes, (const uint8_t *)kv + from * bytes, (size_t)bytes);
 }
 
-static void copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape, uint32_t to,
-                       uint32_t from)
+static void cpu_copy_state(struct ak_backend *b, void *kv, const struct ak_kv_shape *shape,
+                           uint32_t to, uint32_t from)
 {
     (void)b;
     memcpy((uint8_t *)kv + ak_kv_state_offset(shape, to),
@@ -267,13 +267,13 @@ const struct ak_backend_ops ak_cpu_backend = {
     .variant = variant,
     .variant_problem = ak_cpu_isa_problem,
     .type_info = type_info,
-    .measure = measure,
+    .measure = cpu_measure,
     .measure_types = measure_types,
     .tune = tune,
     .calibrate = calibrate,
     .open = open_backend,
     .close = close_backend,
-    .describe = describe,
+    .describe = cpu_describe,
     .supports = supports,
     .is_batch_invariant = is_batch_invariant,
     .layout = layout,
@@ -282,8 +282,8 @@ const struct ak_backend_ops ak_cpu_backend = {
     .pack = pack,
     .alloc_kv = alloc_kv,
     .free_kv = free_kv,
-    .copy_page = copy_page,
-    .copy_state = copy_state,
+    .copy_page = cpu_copy_page,
+    .copy_state = cpu_copy_state,
     .host_pages = host_pages,
     .skips_pages = true,
     .prepare = ak_cpu_prepare,

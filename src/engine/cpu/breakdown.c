@@ -29,7 +29,7 @@ static unsigned kind_of(const struct ak_cpu_prepared *p, const struct ak_cpu_ste
     return step->command->op;
 }
 
-static const char *name_of(unsigned kind)
+static const char *kind_name(unsigned kind)
 {
     static const char *const linears[AK_OP_LINEAR_COUNT] = {
 #define AK_LINEAR(symbol, name, n_parts, ...) [AK_OP_LINEAR_##symbol] = "linear " name,
@@ -142,7 +142,7 @@ bool ak_cpu_get_time(const struct ak_backend_table *prepared, size_t i, struct a
     *out = (struct ak_backend_time){ 0 };
     if (!p->times || i >= KINDS)
         return false;
-    out->name = name_of((unsigned)i);
+    out->name = kind_name((unsigned)i);
     out->calls = p->times->calls[i];
     out->bytes = p->times->bytes[i];
     out->ops = p->times->ops[i];

@@ -109,7 +109,7 @@ enum ak_cpu_isa ak_cpu_best_isa(void)
 }
 
 /* AK_CPU_ISA_COUNT: there is no such name. */
-static int find_name(const char *name)
+static int find_isa(const char *name)
 {
     int i = 0;
     while (i < AK_CPU_ISA_COUNT && strcmp(name, bundles[i].name) != 0)
@@ -119,7 +119,7 @@ static int find_name(const char *name)
 
 bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out)
 {
-    int i = find_name(name);
+    int i = find_isa(name);
     if (i == AK_CPU_ISA_COUNT || !ak_cpu_isa_is_usable((enum ak_cpu_isa)i))
         return false;
     *out = (enum ak_cpu_isa)i;
@@ -128,7 +128,7 @@ bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out)
 
 const char *ak_cpu_isa_problem(const char *name)
 {
-    int i = find_name(name);
+    int i = find_isa(name);
     if (i == AK_CPU_ISA_COUNT)
         return "there is no such instruction set";
     if (!bundles[i].detect)

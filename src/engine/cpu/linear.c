@@ -224,8 +224,8 @@ struct product {
 };
 
 /* Joins the slices of one tile row into Q8_0 tiles. */
-static void join_slices(const struct ak_cpu_kernels *kernels, struct ak_cpu_slices slices, size_t k,
-                        uint8_t *tiles)
+static void join_tile_row(const struct ak_cpu_kernels *kernels, struct ak_cpu_slices slices,
+                          size_t k, uint8_t *tiles)
 {
     for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
@@ -244,8 +244,8 @@ static const uint8_t *get_tiles(const struct product *m, const struct ak_pack_pa
     if (m->packed->layout != AK_CPU_LAYOUT_SLICES_1)
         return part->data + tile * bytes;
     for (size_t i = 0; i < n; i++)
-        join_slices(m->kernels, ak_cpu_get_slices(part->data, k, tile + i), k,
-                    m->scratch->joined + i * bytes);
+        join_tile_row(m->kernels, ak_cpu_get_slices(part->data, k, tile + i), k,
+                      m->scratch->joined + i * bytes);
     return m->scratch->joined;
 }
 

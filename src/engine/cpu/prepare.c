@@ -401,10 +401,10 @@ static ak_status get_pool(const struct ak_backend_table_options *options, struct
     return AKUNU_OK;
 }
 
-static ak_status prepare(struct ak_backend *b, const struct ak_table *table,
-                         const struct ak_weights *weights, const struct ak_spec *spec,
-                         const struct ak_backend_table_options *options, void *kv,
-                         struct ak_cpu_prepared **out, struct ak_error *error)
+static ak_status cpu_prepare(struct ak_backend *b, const struct ak_table *table,
+                             const struct ak_weights *weights, const struct ak_spec *spec,
+                             const struct ak_backend_table_options *options, void *kv,
+                             struct ak_cpu_prepared **out, struct ak_error *error)
 {
     struct ak_cpu_prepared *p = ak_alloc(1, sizeof *p);
     ak_status status = AKUNU_OK;
@@ -482,8 +482,8 @@ static ak_status prepare_first_half(struct ak_cpu_prepared *p,
     half.max_logits = 1;
     half.pool = p->pool;
     half.lender = lender ? (struct ak_backend_table *)lender->first_half : NULL;
-    AK_TRY(
-        prepare(&p->cpu->base, p->table, p->weights, p->spec, &half, p->kv, &p->first_half, error));
+    AK_TRY(cpu_prepare(&p->cpu->base, p->table, p->weights, p->spec, &half, p->kv, &p->first_half,
+                       error));
     p->memory_bytes += p->first_half->memory_bytes;
     return AKUNU_OK;
 }
@@ -494,7 +494,7 @@ ak_status ak_cpu_prepare(struct ak_backend *b, const struct ak_table *table,
                          struct ak_backend_table **out, struct ak_error *error)
 {
     struct ak_cpu_prepared *p;
-    AK_TRY(prepare(b, table, weights, spec, options, kv, &p, error));
+    AK_TRY(cpu_prepare(b, table, weights, spec, options, kv, &p, error));
     ak_status status = can_halve(p) ? prepare_first_half(p, options, error) : AKUNU_OK;
     if (status == AKUNU_OK)
         *out = (struct ak_backend_table *)p;

@@ -71,8 +71,8 @@ static struct layout layout_of(const struct ak_cpu_prepared *p, const struct ak_
 }
 
 /* `at` is for the caller to set. */
-static struct ak_cpu_shard_part part_of(const struct ak_cpu_prepared *p, const struct layout *l,
-                                        uint32_t rank)
+static struct ak_cpu_shard_part part_of_rank(const struct ak_cpu_prepared *p,
+                                             const struct layout *l, uint32_t rank)
 {
     struct ak_cpu_shard_part part = { .begin = ak_op_shard_begin(l->shard, p->spec->n_ranks, rank),
                                       .end =
@@ -94,7 +94,7 @@ static size_t bytes_before(const struct ak_cpu_prepared *p, const struct layout 
 {
     size_t bytes = 0;
     for (uint32_t i = 0; i < rank; i++)
-        bytes += part_of(p, l, i).bytes;
+        bytes += part_of_rank(p, l, i).bytes;
     return bytes;
 }
 
@@ -109,7 +109,7 @@ static void set_parts(struct ak_cpu_prepared *p, const struct layout *l)
 {
     size_t at = 0;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        p->shard_parts[rank] = part_of(p, l, rank);
+        p->shard_parts[rank] = part_of_rank(p, l, rank);
         p->shard_parts[rank].at = at;
         at += p->shard_parts[rank].bytes;
     }
@@ -153,7 +153,7 @@ void ak_cpu_step_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_pr
         return;
     const struct ak_command *c = step->gather;
     struct layout l = layout_of(p, c);
-    struct ak_cpu_shard_part part = part_of(p, &l, p->spec->rank);
+    struct ak_cpu_shard_part part = part_of_rank(p, &l, p->spec->rank);
     size_t rows = ak_cpu_rows(p, step->row_set), begin, end;
     uint8_t *activations = get_activations(p, &l, rows, thread),
             *sent = p->sent_shards + rows * bytes_before(p, &l, p->spec->rank);

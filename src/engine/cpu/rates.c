@@ -53,7 +53,7 @@ static void multiply_task(void *context, unsigned thread)
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -87,12 +87,12 @@ static double measure_type(struct probe *p)
             ak_pool_run(p->pool, multiply_task, p);
             seconds[n_samples++] = ak_seconds() - start;
         }
-    qsort(seconds, n_samples, sizeof *seconds, compare);
+    qsort(seconds, n_samples, sizeof *seconds, compare_doubles);
     return (double)(p->n * p->unit_bytes) / (seconds[n_samples / 4] + 1e-9);
 }
 
 /* Bytes without the exponents of NaN and infinity, for any type. */
-static void fill(struct probe *p)
+static void fill_bytes(struct probe *p)
 {
     uint64_t state = 88172645463325252u, *words = (uint64_t *)(void *)p->weights;
     for (size_t i = 0; i < memory_bytes / sizeof *words; i++) {
@@ -141,7 +141,7 @@ ak_status ak_cpu_measure_types(enum ak_cpu_isa isa, unsigned n_threads,
     if (status == AKUNU_OK && !(p->weights && p->activations && p->x && p->y))
         status = ak_fail_memory(error, "measuring types", memory_bytes);
     if (status == AKUNU_OK) {
-        fill(p);
+        fill_bytes(p);
         *step = measure_barrier(p);
     }
     for (int type = 0; status == AKUNU_OK && type < AK_QUANT_COUNT; type++) {

@@ -124,7 +124,7 @@ static double time_of(struct tuner *t, ak_task *task)
 }
 
 /* Fastest of n_runs alternating runs with skinny GEMM and with GEMM kernels. */
-static void measure(struct tuner *t, ak_task *task, double *skinny, double *gemm)
+static void measure_task(struct tuner *t, ak_task *task, double *skinny, double *gemm)
 {
     *skinny = *gemm = 1e9;
     for (unsigned i = 0; i < t->n_runs; i++) {
@@ -138,7 +138,7 @@ static void measure(struct tuner *t, ak_task *task, double *skinny, double *gemm
 }
 
 /* Prepares the tokens in a format: quantized, or interleaved for f32 panels. */
-static void prepare(struct tuner *t, enum ak_cpu_act_format format)
+static void prepare_tokens(struct tuner *t, enum ak_cpu_act_format format)
 {
     for (size_t i = 0; i < PROMPT; i++) {
         uint8_t *to = t->activations + i * t->act_bytes;
@@ -182,7 +182,7 @@ static void set_type(struct tuner *t, enum ak_quant_type type)
     t->type = type;
     t->act_bytes = ak_cpu_act_bytes(format, K);
     t->row_bytes = task_of(t, type) == tiles_task ? ak_cpu_tile_row_bytes(type, K) : (size_t)stored;
-    prepare(t, format);
+    prepare_tokens(t, format);
 }
 
 /* Adds the times of skinny GEMM and of GEMM, each relative to their sum, to those of the type's
@@ -198,7 +198,7 @@ static void measure_type(struct tuner *t, enum ak_quant_type type, double skinny
     for (size_t i = 0; i < N_COUNTS; i++) {
         double a, b;
         t->n = counts[i];
-        measure(t, task, &a, &b);
+        measure_task(t, task, &a, &b);
         skinny[i] += a / (a + b);
         gemm[i] += b / (a + b);
     }
@@ -266,7 +266,7 @@ static ak_status tune_classes(struct tuner *t, ak_backend_progress_fn *progress,
 }
 
 /* Fills the weights with random bytes without the exponents of NaN and infinity. */
-static void fill(struct tuner *t)
+static void fill_weights(struct tuner *t)
 {
     uint64_t state = 88172645463325252u, *words = (uint64_t *)(void *)t->weights;
     for (size_t i = 0; i < weight_bytes / sizeof *words; i++) {
@@ -309,7 +309,7 @@ ak_status ak_cpu_tune(enum ak_cpu_isa isa, unsigned n_threads, unsigned n_runs,
     if (status == AKUNU_OK && !(t->weights && t->activations && t->panels && t->x && t->y))
         status = ak_fail_memory(error, "tuning", weight_bytes);
     if (status == AKUNU_OK) {
-        fill(t);
+        fill_weights(t);
         status = tune_classes(t, progress, user, out, error);
     }
     ak_pool_free(t->pool);

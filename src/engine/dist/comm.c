@@ -42,14 +42,14 @@ static ak_status fail_again(const struct ak_comm *c, struct ak_error *error)
     return c->failure.status;
 }
 
-static void add(atomic_ullong *count, uint64_t n)
+static void add_count(atomic_ullong *count, uint64_t n)
 {
     atomic_fetch_add_explicit(count, n, memory_order_relaxed);
 }
 
 static void count_seconds(struct ak_comm *c, double started)
 {
-    add(&c->counts.nanoseconds, (uint64_t)((ak_seconds() - started) * 1e9));
+    add_count(&c->counts.nanoseconds, (uint64_t)((ak_seconds() - started) * 1e9));
 }
 
 static void count_exchange(struct ak_comm *c, const struct ak_comm_message *out, uint32_t n_out,
@@ -58,8 +58,8 @@ static void count_exchange(struct ak_comm *c, const struct ak_comm_message *out,
     uint64_t sent = 0;
     for (uint32_t i = 0; i < n_out; i++)
         sent += ak_comm_message_bytes(&out[i]);
-    add(&c->counts.n_exchanges, 1);
-    add(&c->counts.bytes_sent, sent);
+    add_count(&c->counts.n_exchanges, 1);
+    add_count(&c->counts.bytes_sent, sent);
     count_seconds(c, started);
 }
 
@@ -121,15 +121,15 @@ size_t ak_comm_message_bytes(const struct ak_comm_message *message)
 }
 
 /* Adds a rank's part of the rows, which begins at `data`, to a list, unless it is empty. */
-static void add_part(struct ak_comm_message *list, uint32_t *n, uint32_t rank, void *data,
-                     const struct ak_comm_rows *rows, uint32_t part)
+static void append_part(struct ak_comm_message *list, uint32_t *n, uint32_t rank, void *data,
+                        const struct ak_comm_rows *rows, uint32_t part)
 {
     size_t bytes = rows->begins[part + 1] - rows->begins[part];
     if (bytes > 0 && rows->n > 0)
         list[(*n)++] = (struct ak_comm_message){ rank, data, bytes, rows->n - 1, rows->stride };
 }
 
-static void *part_of(const struct ak_comm_rows *rows, uint32_t rank)
+static void *part_of_rank(const struct ak_comm_rows *rows, uint32_t rank)
 {
     return (uint8_t *)rows->data + rows->begins[rank];
 }
@@ -140,8 +140,8 @@ ak_status ak_comm_all_gather(struct ak_comm *c, enum ak_comm_lane lane,
     uint32_t n_out = 0, n_in = 0;
     for (uint32_t i = 1; i < c->n_ranks; i++) { /* not all to the same rank at once */
         uint32_t to = (c->rank + i) % c->n_ranks, from = (c->rank + c->n_ranks - i) % c->n_ranks;
-        add_part(c->out, &n_out, to, part_of(rows, c->rank), rows, c->rank);
-        add_part(c->in, &n_in, from, part_of(rows, from), rows, from);
+        append_part(c->out, &n_out, to, part_of_rank(rows, c->rank), rows, c->rank);
+        append_part(c->in, &n_in, from, part_of_rank(rows, from), rows, from);
     }
     AK_TRY(ak_comm_begin(c, lane, c->out, n_out, c->in, n_in, error));
     return lane == AK_COMM_NOW ? ak_comm_finish(c, lane, error) : AKUNU_OK;
@@ -161,9 +161,9 @@ ak_status ak_comm_collect(struct ak_comm *c, const struct ak_comm_rows *rows,
 {
     uint32_t n_out = 0, n_in = 0;
     if (c->rank > 0)
-        add_part(c->out, &n_out, 0, rows->data, rows, c->rank);
+        append_part(c->out, &n_out, 0, rows->data, rows, c->rank);
     for (uint32_t i = 1; c->rank == 0 && i < c->n_ranks; i++)
-        add_part(c->in, &n_in, i, part_of(rows, i), rows, i);
+        append_part(c->in, &n_in, i, part_of_rank(rows, i), rows, i);
     return ak_comm_exchange(c, c->out, n_out, c->in, n_in, error);
 }
 

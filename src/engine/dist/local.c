@@ -113,9 +113,10 @@ static ak_status receive_letter(struct post *p, uint32_t to, const struct ak_com
     return AKUNU_OK;
 }
 
-static ak_status begin(struct ak_comm *c, enum ak_comm_lane which,
-                       const struct ak_comm_message *out, uint32_t n_out,
-                       const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
+static ak_status local_begin(struct ak_comm *c, enum ak_comm_lane which,
+                             const struct ak_comm_message *out, uint32_t n_out,
+                             const struct ak_comm_message *in, uint32_t n_in,
+                             struct ak_error *error)
 {
     struct local *l = (struct local *)c;
     struct lane *lane = &l->lanes[which];
@@ -131,7 +132,7 @@ static ak_status begin(struct ak_comm *c, enum ak_comm_lane which,
     return status;
 }
 
-static ak_status finish(struct ak_comm *c, enum ak_comm_lane which, struct ak_error *error)
+static ak_status local_finish(struct ak_comm *c, enum ak_comm_lane which, struct ak_error *error)
 {
     struct local *l = (struct local *)c;
     const struct lane *lane = &l->lanes[which];
@@ -190,7 +191,7 @@ static void close_local(struct ak_comm *c)
 }
 
 static const struct ak_comm_ops local_ops = {
-    .begin = begin, .finish = finish, .await = await, .close = close_local
+    .begin = local_begin, .finish = local_finish, .await = await, .close = close_local
 };
 
 static struct post *create_post(uint32_t n_ranks, double timeout)

@@ -98,7 +98,7 @@ static const char *find_all(void *library, struct functions *f)
     return NULL;
 }
 
-static ak_status load(struct functions *f, struct ak_error *error)
+static ak_status load_functions(struct functions *f, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *name = ak_env("AKUNU_MPI");
@@ -117,7 +117,7 @@ static ak_status load(struct functions *f, struct ak_error *error)
 }
 
 /* A number that mpirun has set; `fallback` without mpirun. */
-static uint32_t read_number(const char *name, uint32_t fallback)
+static uint32_t read_variable(const char *name, uint32_t fallback)
 {
     const char *text = ak_env(name);
     unsigned long n = text ? strtoul(text, NULL, 10) : fallback;
@@ -127,15 +127,15 @@ static uint32_t read_number(const char *name, uint32_t fallback)
 uint32_t ak_comm_count_mpi_ranks(uint32_t *rank)
 {
     if (rank)
-        *rank = read_number("OMPI_COMM_WORLD_RANK", 0);
-    uint32_t n = read_number("OMPI_COMM_WORLD_SIZE", 1);
+        *rank = read_variable("OMPI_COMM_WORLD_RANK", 0);
+    uint32_t n = read_variable("OMPI_COMM_WORLD_SIZE", 1);
     return n > 0 ? n : 1;
 }
 
 uint32_t ak_comm_count_mpi_neighbors(uint32_t *index)
 {
-    uint32_t n = read_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
-    *index = read_number("OMPI_COMM_WORLD_LOCAL_RANK", 0);
+    uint32_t n = read_variable("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+    *index = read_variable("OMPI_COMM_WORLD_LOCAL_RANK", 0);
     return n > 0 ? n : 1;
 }
 
@@ -188,7 +188,7 @@ static ak_status test_next(const struct mpi *m, struct lane *lane, bool *done,
     return AKUNU_OK;
 }
 
-static ak_status finish(struct ak_comm *c, enum ak_comm_lane which, struct ak_error *error)
+static ak_status mpi_finish(struct ak_comm *c, enum ak_comm_lane which, struct ak_error *error)
 {
     struct mpi *m = (struct mpi *)c;
     struct lane *lane = &m->lanes[which];
@@ -272,9 +272,9 @@ static ak_status start_all(const struct mpi *m, struct lane *lane,
     return AKUNU_OK;
 }
 
-static ak_status begin(struct ak_comm *c, enum ak_comm_lane which,
-                       const struct ak_comm_message *out, uint32_t n_out,
-                       const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
+static ak_status mpi_begin(struct ak_comm *c, enum ak_comm_lane which,
+                           const struct ak_comm_message *out, uint32_t n_out,
+                           const struct ak_comm_message *in, uint32_t n_in, struct ak_error *error)
 {
     struct mpi *m = (struct mpi *)c;
     struct lane *lane = &m->lanes[which];
@@ -333,8 +333,8 @@ static bool has_failed(struct ak_comm *c, struct ak_error *error)
     return m->watch && ak_watch_has_failed(m->watch, error);
 }
 
-static const struct ak_comm_ops mpi_ops = { .begin = begin,
-                                            .finish = finish,
+static const struct ak_comm_ops mpi_ops = { .begin = mpi_begin,
+                                            .finish = mpi_finish,
                                             .progress = progress,
                                             .await = await,
                                             .has_failed = has_failed,
@@ -396,7 +396,7 @@ static ak_status init(struct mpi *m, struct ak_error *error)
 static ak_status open_mpi(struct mpi *m, struct ak_error *error)
 {
     int rank = 0, size = 0;
-    AK_TRY(load(&m->f, error));
+    AK_TRY(load_functions(&m->f, error));
     AK_TRY(init(m, error));
     m->f.comm_set_errhandler(m->f.world, m->f.errors_return);
     m->f.comm_rank(m->f.world, &rank);

@@ -57,7 +57,7 @@ static ak_status fail_system(const char *what, struct ak_error *error)
     return ak_fail(error, AKUNU_ERROR_SYSTEM, "%s: %s", what, strerror(errno));
 }
 
-static ak_status create(uint32_t n_peers, struct ak_watch **out, struct ak_error *error)
+static ak_status create_watch(uint32_t n_peers, struct ak_watch **out, struct ak_error *error)
 {
     struct ak_watch *w = ak_alloc(1, sizeof *w);
     if (!w)
@@ -124,7 +124,7 @@ ak_status ak_watch_listen(bool is_local, struct ak_watch **out, struct ak_watch_
                           struct ak_error *error)
 {
     *address = (struct ak_watch_address){ 0 };
-    AK_TRY(create(0, out, error));
+    AK_TRY(create_watch(0, out, error));
     ak_status status = open_listener(*out, is_local, address, error);
     if (status == AKUNU_OK &&
         getrandom(&address->secret, sizeof address->secret, 0) != sizeof address->secret)
@@ -168,7 +168,7 @@ ak_status ak_watch_connect(const struct ak_comm *comm, const struct ak_watch_add
     struct greeting greeting = { .secret = address->secret, .rank = comm->rank };
     double each = (double)GREETING_SECONDS / (address->n + 1.0);
     int fd = -1;
-    AK_TRY(create(1, out, error));
+    AK_TRY(create_watch(1, out, error));
     for (uint32_t i = 0; i < address->n && i < AK_WATCH_ADDRESSES_MAX && fd < 0; i++)
         fd = connect_to(address->ip[i], address->port, ak_seconds() + each);
     (*out)->peers[0] = (struct peer){ .fd = fd };

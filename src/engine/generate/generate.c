@@ -120,8 +120,8 @@ static uint32_t count_draft_max(const struct generation *g)
 
 /* Runs the last token and the draft after it. If the backend samples, sampled[i] is the token after
  * the first i draft tokens. */
-static ak_status run_pass(struct generation *g, const struct ak_gen_draft *draft, int32_t *sampled,
-                          struct ak_error *error)
+static ak_status run_draft(struct generation *g, const struct ak_gen_draft *draft, int32_t *sampled,
+                           struct ak_error *error)
 {
     struct akunu_batch_token tokens[AK_SKINNY_MAX];
     for (uint32_t i = 0; i <= draft->n; i++)
@@ -190,7 +190,7 @@ static ak_status run_step(struct generation *g, struct ak_error *error)
     draft.tokens = draft_tokens;
 
     double started = ak_seconds();
-    AK_TRY(run_pass(g, &draft, sampled, error));
+    AK_TRY(run_draft(g, &draft, sampled, error));
     double seconds = ak_seconds() - started;
     AK_TRY(accept_draft(g, &draft, sampled, length, &n_accepted, error));
     if (forced)
@@ -220,7 +220,7 @@ static ak_status generate_text(struct generation *g, int32_t first, struct ak_er
     return ak_gen_completion_finish(&g->completion, error);
 }
 
-static ak_status generate(struct generation *g, struct ak_error *error)
+static ak_status generate_tokens(struct generation *g, struct ak_error *error)
 {
     int32_t first = -1;
     AK_TRY(begin_generation(g, error));
@@ -251,7 +251,7 @@ ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *
                         .result = result },
     };
     *result = (struct akunu_result){ .size = sizeof *result, .stop = AKUNU_STOP_CALLBACK };
-    ak_status status = generate(&g, error);
+    ak_status status = generate_tokens(&g, error);
     ak_session_want_best(g.session, 0);
     ak_gen_speculation_clear(&g.speculation);
     ak_gen_completion_clear(&g.completion);

@@ -24,7 +24,7 @@ struct parallel {
     double started;
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_branch_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     const struct callback *l = user;
     return l->on_piece(l->completion, token, text, n_bytes, l->user);
@@ -129,7 +129,8 @@ static ak_status generate_texts(struct parallel *c, struct ak_error *error)
     }
 }
 
-static ak_status allocate(struct parallel *c, const int32_t *sequences, struct ak_error *error)
+static ak_status allocate_branches(struct parallel *c, const int32_t *sequences,
+                                   struct ak_error *error)
 {
     const struct ak_session_kv_sequence *sequence;
     if (c->n == 0 || c->n > c->session->batch)
@@ -152,17 +153,18 @@ static void init_completions(struct parallel *c, akunu_completion_fn *on_choice,
     for (size_t i = 0; i < c->n; i++) {
         c->callbacks[i] =
             (struct callback){ .completion = i, .on_piece = on_choice, .user = c->request->user };
-        c->completions[i] = (struct ak_gen_completion){ .session = c->session,
-                                                        .sequence = i == 0 ? first : -1,
-                                                        .on_piece = on_choice ? on_piece : NULL,
-                                                        .user = &c->callbacks[i],
-                                                        .host_user = c->request->user,
-                                                        .index = i,
-                                                        .result = &results[i] };
+        c->completions[i] =
+            (struct ak_gen_completion){ .session = c->session,
+                                        .sequence = i == 0 ? first : -1,
+                                        .on_piece = on_choice ? on_branch_piece : NULL,
+                                        .user = &c->callbacks[i],
+                                        .host_user = c->request->user,
+                                        .index = i,
+                                        .result = &results[i] };
     }
 }
 
-static ak_status run(struct parallel *c, int32_t *sequences, struct ak_error *error)
+static ak_status run_branches(struct parallel *c, int32_t *sequences, struct ak_error *error)
 {
     AK_TRY(begin_completions(c, ak_session_kv_sequence(&c->session->kv, sequences[0]), error));
     ak_session_want_best(c->session, ak_gen_completion_n_best(&c->completions[0]));
@@ -179,10 +181,10 @@ ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
     struct parallel c = { .request = request, .session = request->session, .n = n };
     for (size_t i = 0; i < n; i++)
         results[i] = (struct akunu_result){ .size = sizeof *results, .stop = AKUNU_STOP_CALLBACK };
-    ak_status status = allocate(&c, sequences, error);
+    ak_status status = allocate_branches(&c, sequences, error);
     if (status == AKUNU_OK) {
         init_completions(&c, on_choice, sequences[0], results);
-        status = run(&c, sequences, error);
+        status = run_branches(&c, sequences, error);
     }
     ak_session_want_best(c.session, 0);
     for (size_t i = 0; c.completions && i < n; i++)

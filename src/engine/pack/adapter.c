@@ -215,7 +215,7 @@ static void read_rows(const struct adding *p, const struct target *target,
 }
 
 /* ---- Weights ------------------------------------------------------------ */
-static ak_status grow(void **array, uint32_t n, size_t size, struct ak_error *error)
+static ak_status grow_by_one(void **array, uint32_t n, size_t size, struct ak_error *error)
 {
     void *grown = ak_realloc(*array, n, size);
     if (!grown)
@@ -235,7 +235,7 @@ static ak_status add_weight(const struct adding *p, const struct ak_view *view, 
         return ak_fail(p->error, AKUNU_ERROR_UNSUPPORTED,
                        "%s: adapters are not supported on the %s backend", p->shown,
                        backend->ops->name);
-    AK_TRY(grow((void **)&w->packed, w->n_packed + 1, sizeof *w->packed, p->error));
+    AK_TRY(grow_by_one((void **)&w->packed, w->n_packed + 1, sizeof *w->packed, p->error));
     *index = w->n_packed++;
     w->packed[*index] = (struct ak_pack_weight){ .backend = backend,
                                                  .linear = AK_OP_LINEAR_ADAPTER,
@@ -258,7 +258,8 @@ static ak_status add_products(const struct adding *p, const struct ak_pack_adapt
     AK_TRY(add_weight(p, &block->views[0], &a));
     for (uint32_t i = 0; i < p->n_targets; i++) {
         AK_TRY(add_weight(p, &block->views[1 + i], &b));
-        AK_TRY(grow((void **)&w->adapters, w->n_adapters + 1, sizeof *w->adapters, p->error));
+        AK_TRY(
+            grow_by_one((void **)&w->adapters, w->n_adapters + 1, sizeof *w->adapters, p->error));
         w->adapters[w->n_adapters++] =
             (struct ak_pack_adapter){ .packed = p->targets[i].packed,
                                       .part = p->targets[i].part,

@@ -16,7 +16,7 @@ static void add_number(struct ak_sha256 *h, uint64_t value)
     ak_sha256_add(h, bytes, sizeof bytes);
 }
 
-static void add_text(struct ak_sha256 *h, const char *text)
+static void hash_text(struct ak_sha256 *h, const char *text)
 {
     add_number(h, strlen(text));
     ak_sha256_add(h, text, strlen(text));
@@ -31,18 +31,18 @@ static uint64_t count_matrices(const struct ak_pack_weight *packed)
  * may change. */
 static void add_packed(struct ak_sha256 *h, const struct ak_pack_weight *packed)
 {
-    add_text(h, ak_quant_info(packed->type)->name);
+    hash_text(h, ak_quant_info(packed->type)->name);
     add_number(h, packed->layout);
     add_number(h, packed->cols);
     add_number(h, packed->bytes);
     for (uint32_t i = 0; i < packed->n_parts; i++) {
-        add_text(h, packed->parts[i].view->name);
+        hash_text(h, packed->parts[i].view->name);
         add_number(h, packed->parts[i].rows);
         add_number(h, packed->parts[i].offset);
         if (packed->parts[i].rows < packed->parts[i].all_rows * count_matrices(packed))
             add_number(h, packed->parts[i].first_row);
         if (packed->parts[i].view->composed_tensor)
-            add_text(h, packed->parts[i].view->composed_tensor->name);
+            hash_text(h, packed->parts[i].view->composed_tensor->name);
     }
 }
 
@@ -125,7 +125,7 @@ ak_status ak_pack_cache_key(const struct ak_pack_job *job, struct ak_store_key *
     ak_provider_fingerprint(job->source, &source);
     ak_sha256_begin(&h);
     add_number(&h, AK_STORE_VERSION);
-    add_text(&h, job->backend->ops->name);
+    hash_text(&h, job->backend->ops->name);
     add_number(&h, source.bytes);
     add_number(&h, (uint64_t)source.mtime_ns);
     add_number(&h, source.hash[0]);

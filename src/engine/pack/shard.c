@@ -117,8 +117,8 @@ static ak_status narrow(struct ak_binding *b, const struct ak_spec *spec, enum a
     return AKUNU_OK;
 }
 
-static ak_status add(struct ak_binding *b, const struct ak_spec *spec, enum ak_op_linear linear,
-                     enum ak_role role, struct ak_error *error)
+static ak_status add_shard(struct ak_binding *b, const struct ak_spec *spec,
+                           enum ak_op_linear linear, enum ak_role role, struct ak_error *error)
 {
     bool is_layered = role < AK_ROLE_COUNT && ak_role_has_layer(role),
          is_tied = role == AK_ROLE_OUTPUT && b->tied;
@@ -145,11 +145,11 @@ ak_status ak_bind_take_shard(struct ak_binding *b, const struct ak_spec *spec,
     for (int linear = 0; linear < AK_OP_LINEAR_COUNT; linear++) {
         const struct ak_op_linear_info *info = ak_op_linear_info((enum ak_op_linear)linear);
         for (uint32_t i = 0; i < info->n_parts; i++) {
-            AK_TRY(add(b, spec, (enum ak_op_linear)linear, info->parts[i].weight, error));
-            AK_TRY(add(b, spec, (enum ak_op_linear)linear, info->parts[i].bias, error));
+            AK_TRY(add_shard(b, spec, (enum ak_op_linear)linear, info->parts[i].weight, error));
+            AK_TRY(add_shard(b, spec, (enum ak_op_linear)linear, info->parts[i].bias, error));
         }
     }
-    return add(b, spec, AK_OP_LINEAR_COUNT, AK_ROLE_ATTENTION_SINKS, error);
+    return add_shard(b, spec, AK_OP_LINEAR_COUNT, AK_ROLE_ATTENTION_SINKS, error);
 }
 
 bool ak_bind_find_rows(const struct ak_binding *b, enum ak_role role, int layer,

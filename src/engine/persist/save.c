@@ -32,7 +32,7 @@ static void add_number(struct ak_sha256 *h, uint64_t value)
     ak_sha256_add(h, bytes, sizeof bytes);
 }
 
-static void add_text(struct ak_sha256 *h, const char *text, size_t n)
+static void hash_text(struct ak_sha256 *h, const char *text, size_t n)
 {
     add_number(h, n);
     ak_sha256_add(h, text, n);
@@ -40,10 +40,10 @@ static void add_text(struct ak_sha256 *h, const char *text, size_t n)
 
 static void add_override(struct ak_sha256 *h, const struct ak_meta *meta)
 {
-    add_text(h, meta->key, strlen(meta->key));
+    hash_text(h, meta->key, strlen(meta->key));
     add_number(h, (uint64_t)meta->kind);
     if (meta->kind == AK_META_STRING) {
-        add_text(h, meta->as.string, (size_t)meta->n);
+        hash_text(h, meta->as.string, (size_t)meta->n);
     } else {
         uint64_t value = 0;
         if (meta->kind == AK_META_BOOL)
@@ -112,11 +112,11 @@ void ak_save_key(const struct ak_session *s, struct ak_store_key *out)
     add_number(&h, shape->k_type);
     add_number(&h, shape->v_type);
     add_number(&h, ak_kv_page_bytes(shape));
-    add_text(&h, s->backend->ops->name, strlen(s->backend->ops->name));
+    hash_text(&h, s->backend->ops->name, strlen(s->backend->ops->name));
     /* then results also depend on the instruction set */
     if (!s->backend->ops->is_batch_invariant || !s->backend->ops->is_batch_invariant(s->backend)) {
         const char *described = s->backend->ops->describe(s->backend);
-        add_text(&h, described, strlen(described));
+        hash_text(&h, described, strlen(described));
     }
     add_number(&h, (uint64_t)m->prefill);
     ak_sha256_end(&h, out->digest);
@@ -158,7 +158,7 @@ static void hash_page(const uint8_t *page, uint64_t bytes, uint64_t hash[2])
 }
 
 /* ---- Reading ------------------------------------------------------------ */
-static bool read_all(int fd, void *to, size_t n, uint64_t at)
+static bool read_at(int fd, void *to, size_t n, uint64_t at)
 {
     uint8_t *next = to;
     while (n > 0) {
@@ -194,10 +194,10 @@ static bool read_index(struct ak_save_file *saved, const struct ak_session *s, c
         *why = "there is no memory for it";
         return false;
     }
-    if (!read_all(saved->fd, saved->tokens, saved->n_tokens * sizeof *saved->tokens,
-                  AK_STORE_HEADER_BYTES) ||
-        !read_all(saved->fd, saved->hashes, saved->n_pages * 2 * sizeof *saved->hashes,
-                  hashes_offset_of(saved->n_tokens)))
+    if (!read_at(saved->fd, saved->tokens, saved->n_tokens * sizeof *saved->tokens,
+                 AK_STORE_HEADER_BYTES) ||
+        !read_at(saved->fd, saved->hashes, saved->n_pages * 2 * sizeof *saved->hashes,
+                 hashes_offset_of(saved->n_tokens)))
         return false;
     compute_digest(saved->tokens, saved->n_tokens, saved->hashes, digest);
     return memcmp(digest, saved->header.digest, sizeof digest) == 0;
@@ -247,7 +247,7 @@ bool ak_save_read(const struct ak_save_file *saved, struct ak_session *s, int32_
     for (uint32_t i = 0; i < ak_session_kv_pages_of(n); i++) {
         uint8_t *page = pool + own->pages[i] * page_bytes;
         bool read =
-            read_all(saved->fd, page, (size_t)page_bytes, saved->pages_offset + i * page_bytes);
+            read_at(saved->fd, page, (size_t)page_bytes, saved->pages_offset + i * page_bytes);
         hash_page(page, page_bytes, hash);
         if (!read || memcmp(hash, saved->hashes + 2 * i, sizeof hash) != 0) {
             *why = read ? "it is damaged" : strerror(errno);

@@ -112,8 +112,8 @@ static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *toke
     return AKUNU_OK;
 }
 
-static ak_status allocate(struct ak_sampler *s, const struct ak_tokenizer *tokenizer,
-                          struct ak_error *error)
+static ak_status allocate_state(struct ak_sampler *s, const struct ak_tokenizer *tokenizer,
+                                struct ak_error *error)
 {
     s->logits = ak_alloc(s->n_vocab, sizeof *s->logits);
     s->candidates.items = ak_alloc(s->n_vocab, sizeof *s->candidates.items);
@@ -137,7 +137,7 @@ static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer
     AK_TRY(init_random(s, error));
     AK_TRY(init_chain(s, error));
     AK_TRY(make_bias(s, tokenizer, error));
-    AK_TRY(allocate(s, tokenizer, error));
+    AK_TRY(allocate_state(s, tokenizer, error));
     s->params.samplers = s->params.sampler_seq = NULL;
     s->params.dry_sequence_breakers = NULL;
     s->params.logit_bias = NULL;

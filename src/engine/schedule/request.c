@@ -278,7 +278,7 @@ ak_status ak_sched_task_append(struct ak_sched_task *t, int32_t token, struct ak
 }
 
 /* ---- Events ------------------------------------------------------------- */
-static bool report(const struct ak_sched_task *t, struct akunu_request_event *event)
+static bool send_event(const struct ak_sched_task *t, struct akunu_request_event *event)
 {
     const struct ak_sched_request *r = t->request;
     event->size = sizeof *event;
@@ -311,7 +311,7 @@ static bool report_token(akunu_token token, const char *text, size_t n_bytes, vo
                                          .logprob = token >= 0 ? t->logprob : NAN,
                                          .top = has_logprobs ? t->top : NULL,
                                          .n_top = has_logprobs ? t->n_top : 0 };
-    return report(t, &event);
+    return send_event(t, &event);
 }
 
 bool ak_sched_reports_prompt(const struct ak_sched_task *t)
@@ -328,7 +328,7 @@ bool ak_sched_report_prompt(struct ak_sched_task *t, uint32_t i, float logprob,
                                          .logprob = logprob,
                                          .top = top,
                                          .n_top = n_top };
-    return report(t, &event);
+    return send_event(t, &event);
 }
 
 void ak_sched_task_end(struct ak_sched *s, struct ak_sched_task *t, const struct ak_error *error)
@@ -346,6 +346,6 @@ void ak_sched_task_end(struct ak_sched *s, struct ak_sched_task *t, const struct
                                          .status = error ? error->status : AKUNU_OK,
                                          .message = error ? error->message : "",
                                          .result = &t->result };
-    report(t, &event);
+    send_event(t, &event);
     clear_task(t);
 }

@@ -197,7 +197,7 @@ static void evict_prompts(struct ak_sched *s)
 }
 
 /* ---- Steps -------------------------------------------------------------- */
-static void run_pass(struct ak_sched *s)
+static void sched_run_pass(struct ak_sched *s)
 {
     struct ak_error error = { 0 };
     double started = ak_sched_now(s);
@@ -218,7 +218,7 @@ bool ak_sched_step(struct ak_sched *s)
     ak_sched_admit(s);
     bool runs = ak_sched_form_pass(s) > 0;
     if (runs)
-        run_pass(s);
+        sched_run_pass(s);
     ak_sched_publish(s);
     return runs;
 }

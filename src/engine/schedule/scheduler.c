@@ -42,7 +42,7 @@ static ak_status create_session(struct ak_sched *s, struct ak_model *model,
     return AKUNU_OK;
 }
 
-static ak_status allocate(struct ak_sched *s, struct ak_error *error)
+static ak_status allocate_queues(struct ak_sched *s, struct ak_error *error)
 {
     s->max_running = s->session->kv.n_sequences;
     s->running = ak_alloc(s->max_running, sizeof(struct ak_sched_task *));
@@ -77,7 +77,7 @@ ak_status ak_sched_create(struct ak_model *model, const struct akunu_session_par
     s->round = 1; /* 0: those that return to the queue */
     ak_status status = create_session(s, model, params, error);
     if (status == AKUNU_OK)
-        status = allocate(s, error);
+        status = allocate_queues(s, error);
     if (status == AKUNU_OK)
         status = ak_sched_open_prompts(s, options->prompts, error);
     if (status != AKUNU_OK) {

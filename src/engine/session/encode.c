@@ -67,7 +67,7 @@ static ak_status fill_encoder(struct ak_session *s, struct ak_session_encoder *e
                                     error);
 }
 
-static ak_status prepare(struct ak_session *s, struct ak_error *error)
+static ak_status prepare_encoder(struct ak_session *s, struct ak_error *error)
 {
     struct ak_session_encoder *e = ak_alloc(1, sizeof *e);
     if (!e)
@@ -126,7 +126,7 @@ ak_status ak_session_encode(struct ak_session *s, const float *frames, int32_t s
     n_positions = n_positions ? n_positions : config->encoder_context;
     AK_TRY(check_window(s, sequence, n_positions, error));
     if (!s->encoder)
-        AK_TRY(prepare(s, error));
+        AK_TRY(prepare_encoder(s, error));
     struct ak_session_encoder *e = s->encoder;
     load_window(e, frames, sequence, n_positions, config->n_mels);
     struct ak_batch batch = { .n = n_positions,

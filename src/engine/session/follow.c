@@ -96,7 +96,7 @@ static ak_status read_lists(struct ak_message_reader *message, struct akunu_load
     return AKUNU_OK;
 }
 
-static void read_params(struct ak_message_reader *message, struct akunu_load_params *params)
+static void read_load_params(struct ak_message_reader *message, struct akunu_load_params *params)
 {
     params->cpu = ak_message_get_text(message);
     params->cache_dir = ak_message_get_text(message);
@@ -142,7 +142,7 @@ static ak_status follow_load(struct follow *f, struct ak_message_reader *message
         return ak_fail_memory(error, "a model", sizeof *model);
     model->id = ak_message_get_u64(message);
     const char *path = ak_message_get_text(message);
-    read_params(message, &params);
+    read_load_params(message, &params);
     ak_status status = read_lists(message, &params, &lists, error);
     if (status == AKUNU_OK)
         status = ak_model_load_shard(path, &params, f->open, f->comm, &model->model, error);

@@ -2,8 +2,8 @@
 #include "base/mem.h"
 #include "engine/session/session.h"
 
-static ak_status check(const struct ak_session *s, const struct akunu_ids *text,
-                       struct ak_error *error)
+static ak_status check_text(const struct ak_session *s, const struct akunu_ids *text,
+                            struct ak_error *error)
 {
     if (!s->model->spec.descriptor.encoder)
         AK_TRY(ak_session_needs_text(s, error));
@@ -50,7 +50,7 @@ ak_status ak_session_sum_inputs(struct ak_session *s, const struct akunu_ids *te
 {
     int32_t sequence;
     struct ak_backend_table *prepared = s->logits;
-    AK_TRY(check(s, text, error));
+    AK_TRY(check_text(s, text, error));
     if (!wants_output) /* a pass for hidden states computes no logits */
         AK_TRY(ak_session_prepare_hidden(s, &prepared, error));
     AK_TRY(ak_session_sequence_new(s, &sequence, error));

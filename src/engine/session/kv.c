@@ -15,7 +15,7 @@ uint32_t ak_session_kv_count_pages(uint32_t context, uint32_t n_sequences)
     return pages < UINT32_MAX ? (uint32_t)pages : 0;
 }
 
-static ak_status allocate(struct ak_session_kv *kv, struct ak_error *error)
+static ak_status allocate_pages(struct ak_session_kv *kv, struct ak_error *error)
 {
     uint32_t n_pages = kv->shape.n_pages, table_length = ak_session_kv_pages_of(kv->context);
     size_t table_elems, token_elems;
@@ -44,7 +44,7 @@ ak_status ak_session_kv_create(struct ak_backend *backend, const struct ak_kv_sh
     *out = (struct ak_session_kv){
         .backend = backend, .shape = *shape, .context = context, .n_sequences = n_sequences
     };
-    ak_status status = allocate(out, error);
+    ak_status status = allocate_pages(out, error);
     if (status != AKUNU_OK) {
         ak_session_kv_clear(out);
         return status;
@@ -96,7 +96,7 @@ void ak_session_kv_release_page(struct ak_session_kv *kv, uint32_t page)
         kv->free_pages[kv->n_free++] = page;
 }
 
-static uint32_t copy_page(struct ak_session_kv *kv, uint32_t page)
+static uint32_t copy_shared_page(struct ak_session_kv *kv, uint32_t page)
 {
     uint32_t copy = take_page(kv);
     kv->backend->ops->copy_page(kv->backend, kv->pool, &kv->shape, copy, page);
@@ -153,7 +153,7 @@ void ak_session_kv_extend(struct ak_session_kv *kv, int32_t sequence, const int3
     if (writes_shared(kv, s)) {
         uint32_t *page = &s->pages[s->length / AK_KV_PAGE_TOKENS];
         uint32_t shared = *page;
-        *page = copy_page(kv, shared);
+        *page = copy_shared_page(kv, shared);
         ak_session_kv_release_page(kv, shared);
     }
     for (uint32_t i = ak_session_kv_pages_of(s->length); i < ak_session_kv_pages_of(s->length + n);
@@ -232,7 +232,7 @@ int32_t ak_session_kv_fork(struct ak_session_kv *kv, int32_t sequence, uint32_t 
     }
     to->evicted_length = to->n_dropped > 0 ? from->evicted_length : 0;
     if (partial)
-        to->pages[whole] = copy_page(kv, from->pages[whole]);
+        to->pages[whole] = copy_shared_page(kv, from->pages[whole]);
     if (length)
         memcpy(to->tokens, from->tokens, length * sizeof *to->tokens);
     to->length = length;

@@ -35,7 +35,7 @@ struct loader {
 };
 
 /* Reports a stage to the host's callback. */
-static ak_status report(const struct loader *l, enum akunu_load_stage stage, double fraction)
+static ak_status report_stage(const struct loader *l, enum akunu_load_stage stage, double fraction)
 {
     if (l->params->progress && !l->params->progress(stage, fraction, l->params->user))
         return ak_fail(l->error, AKUNU_ERROR_CANCELLED, "loading was cancelled");
@@ -99,11 +99,11 @@ static ak_status open_backend(struct loader *l)
         AK_TRY(ak_backend_find(NULL, &ops, l->error));
     AK_TRY(ops->open(&options, &l->model->backend, l->error));
     AK_TRY(share_backend(l));
-    AK_TRY(report(l, AKUNU_STAGE_BACKEND, 1.0));
-    return report(l, AKUNU_STAGE_KERNELS, 1.0);
+    AK_TRY(report_stage(l, AKUNU_STAGE_BACKEND, 1.0));
+    return report_stage(l, AKUNU_STAGE_KERNELS, 1.0);
 }
 
-static ak_status open_file(struct loader *l)
+static ak_status open_model_file(struct loader *l)
 {
     struct ak_provider_fingerprint fingerprint;
     if (l->open)
@@ -117,8 +117,8 @@ static ak_status open_file(struct loader *l)
     }
     AK_TRY(ak_provider_adjust(l->model->provider, l->params->override_kv, l->params->ignore_keys,
                               l->error));
-    AK_TRY(report(l, AKUNU_STAGE_FORMAT, 1.0));
-    return report(l, AKUNU_STAGE_OPEN, 1.0);
+    AK_TRY(report_stage(l, AKUNU_STAGE_FORMAT, 1.0));
+    return report_stage(l, AKUNU_STAGE_OPEN, 1.0);
 }
 
 /* Sizes that contradict each other, or the weights, are stated in config.json or are defaults. */
@@ -135,7 +135,7 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(ak_family_find(m->provider, &m->spec.family, l->error));
     AK_TRY(
         ak_spec_read_config(m->provider, m->spec.family, &m->spec.config, &m->spec.rope, l->error));
-    AK_TRY(report(l, AKUNU_STAGE_CONFIG, 1.0));
+    AK_TRY(report_stage(l, AKUNU_STAGE_CONFIG, 1.0));
     AK_TRY(explain(l, ak_spec_validate_config(&m->spec.config, &m->spec.rope, l->error)));
     AK_TRY(ak_spec_describe(m->provider, &m->spec, l->error));
     AK_TRY(ak_spec_override_rope(&m->spec, &l->params->rope, l->error));
@@ -143,8 +143,8 @@ static ak_status read_spec(struct loader *l)
     AK_TRY(ak_spec_read_pooling(m->provider, &m->spec, &m->spec.pooling, l->error));
     AK_TRY(explain(l, ak_spec_read_head(m->provider, &m->spec, &m->spec.head, l->error)));
     AK_TRY(explain(l, ak_spec_check_weights(m->provider, &m->spec, l->error)));
-    AK_TRY(report(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
-    return report(l, AKUNU_STAGE_PROFILE, 1.0);
+    AK_TRY(report_stage(l, AKUNU_STAGE_ARCHITECTURE, 1.0));
+    return report_stage(l, AKUNU_STAGE_PROFILE, 1.0);
 }
 
 /* ---- Ranks -------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static ak_status take_shard(struct loader *l)
     return ak_bind_take_shard(&m->binding, &m->own, l->error);
 }
 
-static void add_tensor(struct ak_sha256 *h, const struct ak_tensor *t)
+static void hash_tensor(struct ak_sha256 *h, const struct ak_tensor *t)
 {
     const char *type = ak_tensor_type_name(t);
     ak_sha256_add(h, t->name, strlen(t->name) + 1);
@@ -191,7 +191,7 @@ static ak_status make_digest(const struct ak_model *m, const char *importance,
     ak_sha256_add(&h, version, sizeof version);
     AK_TRY(add_importance(&h, importance, error));
     for (size_t i = 0; ak_provider_tensor(m->provider, i, &t); i++)
-        add_tensor(&h, &t);
+        hash_tensor(&h, &t);
     for (uint32_t i = 0; i < m->weights.n_vectors; i++)
         if (ak_role_is_norm(m->weights.vectors[i].role))
             ak_sha256_add(&h, m->weights.vectors[i].data, m->weights.vectors[i].n * sizeof(float));
@@ -264,9 +264,9 @@ static ak_status bind_weights(struct loader *l)
     AK_TRY(ak_pack_plan(&m->binding, m->backend, &m->weights, l->error));
     m->weights.source = m->provider;
     AK_TRY(ak_session_head_read(m->provider, &m->spec, &m->head, l->error));
-    AK_TRY(report(l, AKUNU_STAGE_QUIRKS, 1.0));
-    AK_TRY(report(l, AKUNU_STAGE_ROPE, 1.0));
-    return report(l, AKUNU_STAGE_VALIDATE, 1.0);
+    AK_TRY(report_stage(l, AKUNU_STAGE_QUIRKS, 1.0));
+    AK_TRY(report_stage(l, AKUNU_STAGE_ROPE, 1.0));
+    return report_stage(l, AKUNU_STAGE_VALIDATE, 1.0);
 }
 
 /* Checks an adapter and, unless its scale is 0, adds it to the planned weights. */
@@ -321,7 +321,7 @@ static ak_status make_tokenizer(struct loader *l)
 {
     AK_TRY(ak_tok_open(l->model->provider, &l->model->tokenizer, l->error));
     AK_TRY(ak_model_trie_create(&l->model->token_trie, l->error));
-    return report(l, AKUNU_STAGE_TOKENIZER, 1.0);
+    return report_stage(l, AKUNU_STAGE_TOKENIZER, 1.0);
 }
 
 /* Quantized speech models have activations of 8 bits, next to which F16 loses nothing. */
@@ -355,15 +355,15 @@ static ak_status check_sizes(struct loader *l)
         return ak_fail(l->error, AKUNU_ERROR_UNSUPPORTED,
                        "a KV page of %u tokens exceeds this machine's address space",
                        AK_KV_PAGE_TOKENS);
-    AK_TRY(report(l, AKUNU_STAGE_KV, 1.0));
-    return report(l, AKUNU_STAGE_SCRATCH, 1.0);
+    AK_TRY(report_stage(l, AKUNU_STAGE_KV, 1.0));
+    return report_stage(l, AKUNU_STAGE_SCRATCH, 1.0);
 }
 
 static ak_status build_tables(struct loader *l)
 {
     struct ak_model *m = l->model;
     AK_TRY(ak_table_build(ak_model_own_spec(m), &m->weights, AK_BUILD_LOGITS, &m->table, l->error));
-    AK_TRY(report(l, AKUNU_STAGE_TABLE, 1.0));
+    AK_TRY(report_stage(l, AKUNU_STAGE_TABLE, 1.0));
     if (!m->spec.descriptor.encoder) {
         AK_TRY(ak_table_build(ak_model_own_spec(m), &m->weights, AK_BUILD_SAMPLED,
                               &m->sampled_table, l->error));
@@ -373,12 +373,12 @@ static ak_status build_tables(struct loader *l)
     if (m->spec.config.n_encoder_layers > 0)
         AK_TRY(ak_table_build(ak_model_own_spec(m), &m->weights, AK_BUILD_ENCODED,
                               &m->encoder_table, l->error));
-    return report(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
+    return report_stage(l, AKUNU_STAGE_SAMPLED_TABLE, 1.0);
 }
 
 static bool on_packed(double fraction, void *user)
 {
-    return report(user, AKUNU_STAGE_WEIGHTS, fraction) == AKUNU_OK;
+    return report_stage(user, AKUNU_STAGE_WEIGHTS, fraction) == AKUNU_OK;
 }
 
 /* A file without a name is not opened again. */
@@ -414,7 +414,7 @@ static ak_status pack_weights(struct loader *l)
     ak_model_calibrate(l->model->backend, &l->model->weights, l->pool, l->params, &l->log,
                        &l->model->profile);
     AK_TRY(ak_backend_profile_print(&l->model->profile, &l->model->profile_text, l->error));
-    return report(l, AKUNU_STAGE_WEIGHTS, 1.0);
+    return report_stage(l, AKUNU_STAGE_WEIGHTS, 1.0);
 }
 
 /* Unmaps what loading has read. Little of it is read again: rows of the embedding, tokens. */
@@ -466,7 +466,7 @@ static ak_status warm_up(struct loader *l)
 }
 
 /* Runs the stages that report errors in the file's keys and tensors. */
-static ak_status read_file(struct loader *l)
+static ak_status read_model_file(struct loader *l)
 {
     AK_TRY(read_spec(l));
     AK_TRY(split_layers(l));
@@ -483,11 +483,11 @@ static const char *get_file_name(const char *path)
 }
 
 /* The stages before packing. */
-static ak_status prepare(struct loader *l)
+static ak_status prepare_model(struct loader *l)
 {
     AK_TRY(open_backend(l));
-    AK_TRY(open_file(l));
-    ak_status status = read_file(l);
+    AK_TRY(open_model_file(l));
+    ak_status status = read_model_file(l);
     if (status != AKUNU_OK) {
         ak_error_prefix(l->error, get_file_name(l->path));
         return status;
@@ -498,7 +498,7 @@ static ak_status prepare(struct loader *l)
 
 static ak_status pack(struct loader *l)
 {
-    AK_TRY(prepare(l));
+    AK_TRY(prepare_model(l));
     if (l->plans)
         return AKUNU_OK;
     AK_TRY(pack_weights(l));
@@ -506,15 +506,15 @@ static ak_status pack(struct loader *l)
     return AKUNU_OK;
 }
 
-static ak_status load(struct loader *l)
+static ak_status load_stages(struct loader *l)
 {
     AK_TRY(agree(l, pack(l)));
     if (l->plans)
         return AKUNU_OK;
     if (l->params->warm_up && (!l->comm || l->comm->rank == 0))
         AK_TRY(warm_up(l));
-    AK_TRY(report(l, AKUNU_STAGE_WARMUP, 1.0));
-    return report(l, AKUNU_STAGE_READY, 1.0);
+    AK_TRY(report_stage(l, AKUNU_STAGE_WARMUP, 1.0));
+    return report_stage(l, AKUNU_STAGE_READY, 1.0);
 }
 
 /* `provider` becomes the model's; NULL: the loader opens the path or the descriptor. */
@@ -528,7 +528,7 @@ static ak_status run_loader(struct loader *l, struct ak_provider *provider, stru
     }
     l->model->provider = provider;
     l->model->prefill = l->params->prefill;
-    ak_status status = load(l);
+    ak_status status = load_stages(l);
     ak_pool_free(l->pool);
     if (status != AKUNU_OK) {
         ak_model_free(l->model);

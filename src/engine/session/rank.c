@@ -16,7 +16,7 @@ static ak_status take_piece(const struct ak_tensor *tensor, uint64_t first, uint
 }
 
 /* The tensor's n elements as floats; *out stays NULL if there is none. */
-static ak_status read_tensor(const struct ak_provider *p, int64_t index, size_t n, float **out,
+static ak_status read_floats(const struct ak_provider *p, int64_t index, size_t n, float **out,
                              struct ak_error *error)
 {
     struct ak_tensor tensor;
@@ -37,10 +37,10 @@ ak_status ak_session_head_read(const struct ak_provider *p, const struct ak_spec
     *out = (struct ak_session_head){ .dense = NULL };
     if (h->n_labels == 0)
         return AKUNU_OK;
-    AK_TRY(read_tensor(p, h->dense, h->n_dense * width, &out->dense, error));
-    AK_TRY(read_tensor(p, h->dense_bias, h->n_dense, &out->dense_bias, error));
-    AK_TRY(read_tensor(p, h->out, h->n_labels * n, &out->out, error));
-    return read_tensor(p, h->out_bias, h->n_labels, &out->out_bias, error);
+    AK_TRY(read_floats(p, h->dense, h->n_dense * width, &out->dense, error));
+    AK_TRY(read_floats(p, h->dense_bias, h->n_dense, &out->dense_bias, error));
+    AK_TRY(read_floats(p, h->out, h->n_labels * n, &out->out, error));
+    return read_floats(p, h->out_bias, h->n_labels, &out->out_bias, error);
 }
 
 void ak_session_head_clear(struct ak_session_head *head)

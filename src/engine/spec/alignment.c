@@ -19,8 +19,8 @@ static const struct known known[] = {
 
 /* Adds a head once, unless the decoder does not have it: a list may be that of a larger model from
  * which this one was distilled. */
-static ak_status add(struct ak_spec_config *config, uint64_t layer, uint64_t head, const char *key,
-                     struct ak_error *error)
+static ak_status add_head(struct ak_spec_config *config, uint64_t layer, uint64_t head,
+                          const char *key, struct ak_error *error)
 {
     if (layer >= config->n_layers || head >= config->n_heads || layer > UINT8_MAX ||
         head > UINT8_MAX) {
@@ -79,7 +79,7 @@ static ak_status read_list(const struct ak_provider *p, const struct ak_meta *li
         if (!get_pair(p, list, i, &layer, &head))
             return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is no list of pairs of layer and head",
                            list->key);
-        AK_TRY(add(config, layer, head, list->key, error));
+        AK_TRY(add_head(config, layer, head, list->key, error));
     }
     return AKUNU_OK;
 }
@@ -115,7 +115,7 @@ ak_status ak_spec_read_alignment(const struct ak_provider *p, struct ak_spec_con
         for (uint32_t head = 0; head < config->n_heads; head++)
             if (config->n_alignment < AK_SPEC_ALIGNMENT_MAX && layer <= UINT8_MAX &&
                 head <= UINT8_MAX)
-                AK_TRY(add(config, layer, head, "the model", error));
+                AK_TRY(add_head(config, layer, head, "the model", error));
     return AKUNU_OK;
 }
 

@@ -23,7 +23,8 @@ static uint32_t find_vector(const struct ak_builder *b, enum ak_role role, int l
 }
 
 /* Doubles an array that is full. */
-static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capacity, size_t size)
+static bool grow_array(struct ak_builder *b, void **array, uint32_t n, uint32_t *capacity,
+                       size_t size)
 {
     if (n < *capacity)
         return true;
@@ -42,8 +43,8 @@ static bool grow(struct ak_builder *b, void **array, uint32_t n, uint32_t *capac
 static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_row_set row_set)
 {
     struct ak_build_list *list = b->list;
-    if (b->status != AKUNU_OK ||
-        !grow(b, (void **)&list->slots, list->n_slots, &b->slot_capacity, sizeof *list->slots))
+    if (b->status != AKUNU_OK || !grow_array(b, (void **)&list->slots, list->n_slots,
+                                             &b->slot_capacity, sizeof *list->slots))
         return 0;
     list->slots[list->n_slots] =
         (struct ak_op_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
@@ -56,8 +57,8 @@ static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_
 static void add_command(struct ak_builder *b, struct ak_command command)
 {
     struct ak_build_list *list = b->list;
-    if (b->status != AKUNU_OK || !grow(b, (void **)&list->commands, list->n_commands,
-                                       &b->command_capacity, sizeof *list->commands))
+    if (b->status != AKUNU_OK || !grow_array(b, (void **)&list->commands, list->n_commands,
+                                             &b->command_capacity, sizeof *list->commands))
         return;
     if (command.in != AK_OP_NONE)
         list->slots[command.in].last_use = list->n_commands;

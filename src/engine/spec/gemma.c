@@ -33,8 +33,8 @@ static ak_status read_activation(const struct ak_provider *p, const struct ak_sp
     return ak_spec_read_activation(p, config, "hidden_act", out, error);
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status gemma_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->embedding_scale = sqrtf((float)config->width);
@@ -44,7 +44,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
 const struct ak_family ak_family_gemma = {
     .names = names,
     .description = "Gemma",
-    .describe = describe,
+    .describe = gemma_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -37,8 +37,8 @@ static const struct ak_family_rule weights[] = {
       "model.layers.{n}.post_feedforward_layernorm.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status gemma2_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                 struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->activation = AK_OP_ACTIVATION_GELU_TANH;
@@ -62,7 +62,7 @@ const struct ak_family ak_family_gemma2 = {
     .names = names,
     .description = "Gemma 2",
     .activation_key = "hidden_activation",
-    .describe = describe,
+    .describe = gemma2_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

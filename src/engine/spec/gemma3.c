@@ -42,8 +42,8 @@ static const struct ak_family_rule weights[] = {
       "model.layers.{n}.post_feedforward_layernorm.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status gemma3_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                 struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->activation = AK_OP_ACTIVATION_GELU_TANH;
@@ -71,7 +71,7 @@ const struct ak_family ak_family_gemma3 = {
     .names = names,
     .description = "Gemma 3, text only",
     .activation_key = "hidden_activation",
-    .describe = describe,
+    .describe = gemma3_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -69,8 +69,8 @@ static const struct ak_family_merged_tensor merged_tensors[] = {
       { AK_ROLE_ATTENTION_Q_BIAS, AK_ROLE_ATTENTION_K_BIAS, AK_ROLE_ATTENTION_V_BIAS } },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status gpt2_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                               struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->activation = AK_OP_ACTIVATION_GELU_TANH;
@@ -91,7 +91,7 @@ const struct ak_family ak_family_gpt2 = {
     .names = names,
     .description = "GPT-2",
     .activation_key = "activation_function",
-    .describe = describe,
+    .describe = gpt2_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

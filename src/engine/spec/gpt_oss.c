@@ -60,8 +60,8 @@ static const struct ak_family_rule weights[] = {
       "model.layers.{n}.mlp.experts.down_proj_bias" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status gpt_oss_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_experts(p, config, out, error));
     out->activation = AK_OP_ACTIVATION_SWIGLU_CLAMPED;
@@ -75,7 +75,7 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
 const struct ak_family ak_family_gpt_oss = {
     .names = names,
     .description = "gpt-oss, with attention sinks and experts in MXFP4",
-    .describe = describe,
+    .describe = gpt_oss_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -20,8 +20,8 @@ static const struct ak_family_rule weights[] = {
 #include "engine/spec/llama_block.def"
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status granite_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     AK_TRY(ak_spec_read_positive(p, config, "embedding_scale", 1.0f, &out->embedding_scale, error));
@@ -36,7 +36,7 @@ const struct ak_family ak_family_granite = {
     .names = names,
     .description = "Granite 3",
     .activation_key = "hidden_act",
-    .describe = describe,
+    .describe = granite_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

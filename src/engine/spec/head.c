@@ -27,7 +27,7 @@ static const char *const hf_names[AK_FAMILY_N_HEADS][N_PARTS] = {
 /* Tensors of heads that akunu lacks: ModernBERT's has a norm, and GGUF has it too. */
 static const char *const others[] = { "head.dense.weight", "head.norm.weight", "cls.norm.weight" };
 
-static enum part part_of(const char *name, const char *const names[N_PARTS])
+static enum part head_part_of(const char *name, const char *const names[N_PARTS])
 {
     int i = 0;
     while (i < N_PARTS && !(names[i] && strcmp(names[i], name) == 0))
@@ -46,9 +46,9 @@ static bool is_of_other_head(const char *name)
 bool ak_spec_is_head(const char *name)
 {
     for (int i = 0; i < AK_FAMILY_N_HEADS; i++)
-        if (part_of(ak_hf_stem(name), hf_names[i]) != N_PARTS)
+        if (head_part_of(ak_hf_stem(name), hf_names[i]) != N_PARTS)
             return true;
-    return part_of(name, gguf_names) != N_PARTS || is_of_other_head(name);
+    return head_part_of(name, gguf_names) != N_PARTS || is_of_other_head(name);
 }
 
 static ak_status check_matrix(const struct ak_tensor *t, uint32_t cols, uint32_t *rows,
@@ -105,7 +105,7 @@ static ak_status find_parts(const struct ak_provider *p, const char *const names
 {
     struct ak_tensor t, other;
     for (size_t i = 0; ak_provider_tensor(p, i, &t); i++) {
-        enum part part = part_of(is_gguf ? t.name : ak_hf_stem(t.name), names);
+        enum part part = head_part_of(is_gguf ? t.name : ak_hf_stem(t.name), names);
         if (part == N_PARTS)
             continue;
         if (found[part] >= 0) {

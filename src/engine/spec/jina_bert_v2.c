@@ -79,8 +79,9 @@ static bool accepts(const struct ak_provider *p)
            memcmp(type.as.string, "alibi", type.n) == 0;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status jina_bert_v2_describe(const struct ak_provider *p,
+                                       const struct ak_spec_config *config,
+                                       struct ak_spec_descriptor *out, struct ak_error *error)
 {
     struct ak_view norm;
     if (ak_provider_find(p, AK_ROLE_ATTENTION_Q_NORM, 0,
@@ -99,7 +100,7 @@ const struct ak_family ak_family_jina_bert_v2 = {
     .description = "Jina Embeddings 2",
     .activation_key = "feed_forward_type",
     .accepts = accepts,
-    .describe = describe,
+    .describe = jina_bert_v2_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -135,8 +135,8 @@ static ak_status adjust_ffn(const struct ak_provider *p, struct ak_spec_config *
     return AKUNU_OK;
 }
 
-static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
-                           struct ak_error *error)
+static ak_status lfm2_configure(const struct ak_provider *p, struct ak_spec_config *config,
+                                struct ak_error *error)
 {
     AK_TRY(ak_spec_read_u32(p, config, "shortconv.l_cache", 0, &config->conv_taps, error));
     if (config->naming == AK_PROVIDER_NAMING_HF) {
@@ -147,8 +147,8 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status lfm2_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                               struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     if (config->conv_taps < 2 || config->conv_taps > TAPS_MAX)
@@ -163,9 +163,9 @@ static ak_status describe(const struct ak_provider *p, const struct ak_spec_conf
 const struct ak_family ak_family_lfm2 = {
     .names = names,
     .description = "LFM2, with short convolutions",
-    .configure = configure,
+    .configure = lfm2_configure,
     .has_recurrent_layers = true,
-    .describe = describe,
+    .describe = lfm2_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

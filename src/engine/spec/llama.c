@@ -28,8 +28,8 @@ static const struct ak_family_rule weights[] = {
       "rope_freqs.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status llama_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->local.window = config->window;
@@ -40,7 +40,7 @@ const struct ak_family ak_family_llama = {
     .names = names,
     .description = "Llama 2 and 3, TinyLlama, SmolLM2, Mistral",
     .activation_key = "hidden_act",
-    .describe = describe,
+    .describe = llama_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -38,8 +38,8 @@ static const struct ak_family_alias aliases[] = {
     { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.block_sparse_moe.switch_mlp.down_proj.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status mixtral_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_experts(p, config, out, error));
     out->normalized_experts = true;
@@ -52,7 +52,7 @@ const struct ak_family ak_family_mixtral = {
     .description = "Mixtral: Llama with experts",
     .has_experts = true,
     .activation_key = "hidden_act",
-    .describe = describe,
+    .describe = mixtral_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -88,8 +88,9 @@ static const struct ak_family_merged_tensor merged_tensors[] = {
     { AK_ROLE_FFN_UP_BIAS, 2, { AK_ROLE_FFN_GATE_BIAS, AK_ROLE_FFN_UP_BIAS } },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status modern_bert_describe(const struct ak_provider *p,
+                                      const struct ak_spec_config *config,
+                                      struct ak_spec_descriptor *out, struct ak_error *error)
 {
     ak_spec_describe_encoder(config, out);
     AK_TRY(ak_spec_read_positive(p, config, "rope.freq_base_swa", config->rope_base,
@@ -108,7 +109,7 @@ const struct ak_family ak_family_modern_bert = {
     .names = names,
     .description = "ModernBERT, for embeddings",
     .activation_key = "hidden_activation",
-    .describe = describe,
+    .describe = modern_bert_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

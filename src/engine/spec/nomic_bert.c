@@ -85,8 +85,8 @@ static const struct ak_family_merged_tensor merged_tensors[] = {
 
 /* With rotary_scaling_factor the reference scales the rotation (NTK) of texts longer than those of
  * training, by the text's length. A table of angles cannot do that, so the context ends there. */
-static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
-                           struct ak_error *error)
+static ak_status nomic_bert_configure(const struct ak_provider *p, struct ak_spec_config *config,
+                                      struct ak_error *error)
 {
     float factor;
     uint32_t trained;
@@ -116,8 +116,9 @@ static ak_status check_activation(const struct ak_provider *p, const struct ak_s
                    "activation_function and hidden_act name different activations of the gate");
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status nomic_bert_describe(const struct ak_provider *p,
+                                     const struct ak_spec_config *config,
+                                     struct ak_spec_descriptor *out, struct ak_error *error)
 {
     ak_spec_describe_encoder(config, out);
     out->activation = AK_OP_ACTIVATION_SILU;
@@ -131,8 +132,8 @@ const struct ak_family ak_family_nomic_bert = {
     .names = names,
     .description = "Nomic Embed, for embeddings",
     .activation_key = "glu_activation",
-    .configure = configure,
-    .describe = describe,
+    .configure = nomic_bert_configure,
+    .describe = nomic_bert_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -35,8 +35,8 @@ static const struct ak_family_rule weights[] = {
       "model.layers.{n}.post_feedforward_layernorm.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status olmo2_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_windows(p, config, out, error));
     if (config->window > 0) { /* OLMo 3: layers with a window are rotated without a scaling */
@@ -58,7 +58,7 @@ const struct ak_family ak_family_olmo2 = {
     .names = names,
     .description = "OLMo 2 and 3",
     .activation_key = "hidden_act",
-    .describe = describe,
+    .describe = olmo2_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -74,8 +74,8 @@ static ak_status check_scaling(const struct ak_provider *p, const struct ak_spec
                    ak_meta_show(&type, shown));
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status phi3_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                               struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(check_scaling(p, config, error));
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
@@ -87,7 +87,7 @@ const struct ak_family ak_family_phi3 = {
     .names = names,
     .description = "Phi-3 and Phi-4, LongRoPE included",
     .activation_key = "hidden_act",
-    .describe = describe,
+    .describe = phi3_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -40,8 +40,8 @@ static const struct ak_family_alias aliases[] = {
 
 /* Windows in every other one of the first max_window_layers layers, from the first on, unless the
  * layers' types are given. */
-static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
-                           struct ak_error *error)
+static ak_status qwen2moe_configure(const struct ak_provider *p, struct ak_spec_config *config,
+                                    struct ak_error *error)
 {
     uint32_t end;
     if (config->window == 0 || config->global_every > 0)
@@ -54,8 +54,8 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     return AKUNU_OK;
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status qwen2moe_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                   struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_shared_expert(p, config, out, error));
     out->local.window = config->window;
@@ -68,8 +68,8 @@ const struct ak_family ak_family_qwen2moe = {
     .names = names,
     .description = "Qwen2 with experts",
     .activation_key = "hidden_act",
-    .configure = configure,
-    .describe = describe,
+    .configure = qwen2moe_configure,
+    .describe = qwen2moe_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

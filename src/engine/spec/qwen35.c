@@ -39,8 +39,8 @@ static const struct ak_family_rule weights[] = {
       "model.layers.{n}.mlp.down_proj.weight" },
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status qwen35_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                 struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     return ak_spec_describe_delta(p, config, out, error);
@@ -50,7 +50,7 @@ const struct ak_family ak_family_qwen35 = {
     .names = names,
     .description = "Qwen3.5, text only",
     .configure = ak_spec_read_delta,
-    .describe = describe,
+    .describe = qwen35_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

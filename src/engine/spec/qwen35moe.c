@@ -50,8 +50,9 @@ static const struct ak_family_alias aliases[] = {
 #include "engine/spec/expert_aliases.def"
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status qwen35moe_describe(const struct ak_provider *p,
+                                    const struct ak_spec_config *config,
+                                    struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_shared_expert(p, config, out, error));
     out->normalized_experts = true;
@@ -62,7 +63,7 @@ const struct ak_family ak_family_qwen35moe = {
     .names = names,
     .description = "Qwen3.5 with experts, text only",
     .configure = ak_spec_read_delta,
-    .describe = describe,
+    .describe = qwen35moe_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -34,8 +34,8 @@ static const struct ak_family_alias aliases[] = {
 #include "engine/spec/expert_aliases.def"
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status qwen3moe_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                   struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_experts(p, config, out, error));
     out->local.window = config->window;
@@ -47,7 +47,7 @@ const struct ak_family ak_family_qwen3moe = {
     .names = names,
     .description = "Qwen3 with experts",
     .activation_key = "hidden_act",
-    .describe = describe,
+    .describe = qwen3moe_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -43,8 +43,9 @@ static const struct ak_family_alias aliases[] = {
 #include "engine/spec/expert_aliases.def"
 };
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status qwen3next_describe(const struct ak_provider *p,
+                                    const struct ak_spec_config *config,
+                                    struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_shared_expert(p, config, out, error));
     AK_TRY(ak_spec_describe_delta(p, config, out, error));
@@ -56,7 +57,7 @@ const struct ak_family ak_family_qwen3next = {
     .names = names,
     .description = "Qwen3-Next",
     .configure = ak_spec_read_delta,
-    .describe = describe,
+    .describe = qwen3next_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -12,7 +12,7 @@
 
 /* ---- Length ------------------------------------------------------------- */
 /* A positive number that fits; 0: there is none, or it is so large that it does not count. */
-static uint32_t read_count(const json_t *value)
+static uint32_t positive_count(const json_t *value)
 {
     double number = json_number_value(value);
     return number >= 1.0 && number <= (double)INT32_MAX ? (uint32_t)number : 0;
@@ -52,10 +52,10 @@ static void read_length(const json_t *transformer, const json_t *tokenizer, uint
     if (task && strcmp(task, "feature-extraction") != 0)
         ak_spec_note_unsupported(out, "the task", task);
     out->cuts_left = side && strcmp(side, "left") == 0;
-    out->max_tokens = read_count(find_length(transformer));
+    out->max_tokens = positive_count(find_length(transformer));
     if (out->max_tokens > 0)
         return;
-    uint32_t own = read_count(json_object_get(tokenizer, "model_max_length"));
+    uint32_t own = positive_count(json_object_get(tokenizer, "model_max_length"));
     out->max_tokens = own > 0 && own < context ? own : context;
 }
 
@@ -82,7 +82,7 @@ static void keep_prompts(const json_t *config, struct ak_spec_pooling *out)
         out->prompts = json_incref(prompts);
     if (json_is_string(name))
         out->default_prompt = json_incref(name);
-    out->n_elements = read_count(json_object_get(config, "truncate_dim"));
+    out->n_elements = positive_count(json_object_get(config, "truncate_dim"));
 }
 
 ak_status ak_spec_read_prompts(const struct ak_provider *p, struct ak_spec_pooling *out,
@@ -136,7 +136,7 @@ static void take_sentence(const json_t *config, struct ak_spec_pooling *out)
     if (json_object_get(config, "pooling_mode"))
         ak_spec_read_modes(config, out);
     out->is_normalized = !json_is_false(json_object_get(config, "normalize"));
-    out->max_tokens = read_count(json_object_get(config, "max_seq_length"));
+    out->max_tokens = positive_count(json_object_get(config, "max_seq_length"));
     out->cuts_left = side && strcmp(side, "left") == 0;
     keep_prompts(config, out);
 }

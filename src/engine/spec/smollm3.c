@@ -84,8 +84,8 @@ static ak_status read_interval(const struct ak_provider *p, struct ak_spec_confi
     return AKUNU_OK;
 }
 
-static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
-                           struct ak_error *error)
+static ak_status smollm3_configure(const struct ak_provider *p, struct ak_spec_config *config,
+                                   struct ak_error *error)
 {
     char key[AK_SPEC_KEY_BYTES];
     struct ak_meta list;
@@ -99,8 +99,8 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     return read_types(p, config, error);
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status smollm3_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->global =
@@ -113,8 +113,8 @@ const struct ak_family ak_family_smollm3 = {
     .names = names,
     .description = "SmolLM3",
     .activation_key = "hidden_act",
-    .configure = configure,
-    .describe = describe,
+    .configure = smollm3_configure,
+    .describe = smollm3_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .keys = keys,

@@ -165,8 +165,8 @@ static ak_status check_same(const struct ak_provider *p, const struct ak_spec_co
                    ak_spec_key_name(encoder, key), value, ak_spec_key_name(decoder, key), expected);
 }
 
-static ak_status configure(const struct ak_provider *p, struct ak_spec_config *config,
-                           struct ak_error *error)
+static ak_status whisper_configure(const struct ak_provider *p, struct ak_spec_config *config,
+                                   struct ak_error *error)
 {
     struct ak_spec_config encoder = *config;
     struct ak_view embedding;
@@ -191,8 +191,8 @@ static ak_status configure(const struct ak_provider *p, struct ak_spec_config *c
     return ak_spec_read_alignment(p, config, error);
 }
 
-static ak_status describe(const struct ak_provider *p, const struct ak_spec_config *config,
-                          struct ak_spec_descriptor *out, struct ak_error *error)
+static ak_status whisper_describe(const struct ak_provider *p, const struct ak_spec_config *config,
+                                  struct ak_spec_descriptor *out, struct ak_error *error)
 {
     AK_TRY(ak_spec_describe_decoder(p, config, out, error));
     out->activation = AK_OP_ACTIVATION_GELU_ERF;
@@ -276,8 +276,8 @@ const struct ak_family ak_family_whisper = {
     .activation_key = "activation_function",
     .key_prefix = "whisper.decoder",
     .has_openai_names = true,
-    .configure = configure,
-    .describe = describe,
+    .configure = whisper_configure,
+    .describe = whisper_describe,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
     .head = AK_FAMILY_HEAD_NONE,

@@ -168,8 +168,8 @@ static enum akunu_cache_state state_of(const struct ak_store_header *header)
     return AKUNU_CACHE_READY;
 }
 
-static bool read_entry(int dir, const char *name, struct parsed_name parsed,
-                       struct ak_store_entry *out)
+static bool read_store_entry(int dir, const char *name, struct parsed_name parsed,
+                             struct ak_store_entry *out)
 {
     *out = (struct ak_store_entry){ .kind = parsed.kind, .state = AKUNU_CACHE_DAMAGED };
     memcpy(out->name, name, strlen(name)); /* fits: parse_name() checked it */
@@ -223,7 +223,7 @@ ak_status ak_store_list(int dir, struct ak_store_entry **entries, size_t *n, str
             break;
         }
         *entries = more;
-        *n += read_entry(dir, at->d_name, parsed, &more[*n]);
+        *n += read_store_entry(dir, at->d_name, parsed, &more[*n]);
     }
     closedir(folder);
     if (status != AKUNU_OK) {

@@ -57,8 +57,8 @@ const char *ak_meta_show(const struct ak_meta *meta, char out[AK_META_SHOWN_BYTE
     }
 }
 
-static ak_status fail(const char *key, const struct ak_meta *meta, const char *expected,
-                      struct ak_error *error)
+static ak_status refuse_value(const char *key, const struct ak_meta *meta, const char *expected,
+                              struct ak_error *error)
 {
     char shown_key[AK_SHOW_BYTES], shown[AK_SHOW_BYTES];
     return ak_fail(error, AKUNU_ERROR_FORMAT, "metadata %s is %s, where %s is expected",
@@ -72,7 +72,7 @@ ak_status ak_meta_to_u32(const struct ak_meta *meta, uint32_t *out, struct ak_er
     uint64_t value =
         meta->kind == AK_META_UINT ? meta->as.unsigned_integer : (uint64_t)meta->as.integer;
     if (!is_integer || value > UINT32_MAX)
-        return fail(meta->key, meta, "an integer from 0 to 4294967295", error);
+        return refuse_value(meta->key, meta, "an integer from 0 to 4294967295", error);
     *out = (uint32_t)value;
     return AKUNU_OK;
 }
@@ -84,19 +84,19 @@ ak_status ak_meta_to_float(const struct ak_meta *meta, float *out, struct ak_err
     case AK_META_INT: *out = (float)meta->as.integer; return AKUNU_OK;
     case AK_META_FLOAT:
         if (isnan(meta->as.number))
-            return fail(meta->key, meta, "a number", error);
+            return refuse_value(meta->key, meta, "a number", error);
         if (isfinite(meta->as.number) && fabs(meta->as.number) > (double)FLT_MAX)
-            return fail(meta->key, meta, "a number that fits 32-bit floats", error);
+            return refuse_value(meta->key, meta, "a number that fits 32-bit floats", error);
         *out = (float)meta->as.number;
         return AKUNU_OK;
-    default: return fail(meta->key, meta, "a number", error);
+    default: return refuse_value(meta->key, meta, "a number", error);
     }
 }
 
 ak_status ak_meta_to_bool(const struct ak_meta *meta, bool *out, struct ak_error *error)
 {
     if (meta->kind != AK_META_BOOL)
-        return fail(meta->key, meta, "a bool", error);
+        return refuse_value(meta->key, meta, "a bool", error);
     *out = meta->as.boolean;
     return AKUNU_OK;
 }
@@ -104,7 +104,7 @@ ak_status ak_meta_to_bool(const struct ak_meta *meta, bool *out, struct ak_error
 ak_status ak_meta_to_text(const struct ak_meta *meta, struct ak_text *out, struct ak_error *error)
 {
     if (meta->kind != AK_META_STRING || meta->n > UINT32_MAX)
-        return fail(meta->key, meta, "a string", error);
+        return refuse_value(meta->key, meta, "a string", error);
     *out = (struct ak_text){ meta->as.string, (uint32_t)meta->n };
     return AKUNU_OK;
 }

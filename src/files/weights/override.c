@@ -47,7 +47,7 @@ static bool parse_string(const char *value, struct ak_meta *out)
 }
 
 /* "TYPE:VALUE" */
-static bool parse(const char *typed, struct ak_meta *out)
+static bool parse_override(const char *typed, struct ak_meta *out)
 {
     static const struct {
         const char *type;
@@ -76,7 +76,7 @@ ak_status ak_provider_override(struct ak_provider *p, const char *text, struct a
     memcpy(o->text, text, n + 1);
     if (equals)
         o->text[equals - text] = '\0';
-    if (!equals || equals == text || !parse(o->text + (equals - text) + 1, &o->meta)) {
+    if (!equals || equals == text || !parse_override(o->text + (equals - text) + 1, &o->meta)) {
         ak_free(o);
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "%s overrides no metadata: KEY=TYPE:VALUE is expected, where TYPE is int, "

@@ -101,8 +101,8 @@ static ak_status check_absent(const json_t *root, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status read_config(const struct ak_file *file, struct peft_config *out,
-                             struct ak_error *error)
+static ak_status peft_read_config(const struct ak_file *file, struct peft_config *out,
+                                  struct ak_error *error)
 {
     ak_status status = ak_json_parse_file(file->data, (size_t)file->bytes, &out->root, error);
     if (status != AKUNU_OK) {
@@ -176,8 +176,8 @@ static ak_status refuse(const char *name, struct ak_error *error)
                    shown);
 }
 
-static ak_status add_tensor(struct ak_adapter *adapter, const struct ak_hf_tensor *t,
-                            struct ak_error *error)
+static ak_status add_peft_tensor(struct ak_adapter *adapter, const struct ak_hf_tensor *t,
+                                 struct ak_error *error)
 {
     static const char root[] = "base_model.model.",
                       endings[2][16] = { ".lora_A.weight", ".lora_B.weight" };
@@ -217,8 +217,8 @@ static ak_status set_factor(const struct peft_config *config, struct ak_adapter_
     return AKUNU_OK;
 }
 
-static ak_status open_file(const char *folder, const char *name, struct ak_file *out,
-                           struct ak_error *error)
+static ak_status open_peft_file(const char *folder, const char *name, struct ak_file *out,
+                                struct ak_error *error)
 {
     size_t n = strlen(folder) + strlen(name) + 2;
     char *path = ak_alloc(n, 1);
@@ -241,7 +241,7 @@ static ak_status read_tensors(const struct peft_config *config, struct ak_adapte
         return status;
     }
     for (size_t i = 0; i < peft->list.n; i++)
-        AK_TRY(add_tensor(out, &peft->list.tensors[i], error));
+        AK_TRY(add_peft_tensor(out, &peft->list.tensors[i], error));
     for (uint32_t i = 0; i < out->n_pairs; i++)
         AK_TRY(set_factor(config, &out->pairs[i], error));
     ak_provider_fingerprint_begin(&out->fingerprint, &peft->file);
@@ -256,14 +256,14 @@ ak_status ak_adapter_open_peft(const char *folder, struct ak_adapter *out, struc
     out->peft = ak_alloc(1, sizeof *out->peft);
     if (!out->peft)
         return ak_fail_memory(error, "an adapter", sizeof *out->peft);
-    AK_TRY(open_file(folder, config_name, &out->peft->config, error));
-    return open_file(folder, file_name, &out->peft->file, error);
+    AK_TRY(open_peft_file(folder, config_name, &out->peft->config, error));
+    return open_peft_file(folder, file_name, &out->peft->file, error);
 }
 
 ak_status ak_adapter_read_peft(struct ak_adapter *out, struct ak_error *error)
 {
     struct peft_config config = { 0 };
-    ak_status status = read_config(&out->peft->config, &config, error);
+    ak_status status = peft_read_config(&out->peft->config, &config, error);
     if (status == AKUNU_OK)
         status = read_tensors(&config, out, error);
     json_decref(config.root);

@@ -37,8 +37,8 @@ static bool is_replaced(const struct replaced *r, const char *name)
     return r->name && strcmp(r->name, name) == 0;
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
-                 struct ak_view *out)
+static bool replaced_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                          struct ak_view *out)
 {
     const struct replaced *r = cast(p);
     if (!ak_provider_find(r->source, role, layer, hf, out))
@@ -52,12 +52,12 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     return true;
 }
 
-static size_t n_tensors(const struct ak_provider *p)
+static size_t replaced_n_tensors(const struct ak_provider *p)
 {
     return ak_provider_n_tensors(source_of(p));
 }
 
-static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+static bool replaced_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 {
     const struct replaced *r = cast(p);
     if (!ak_provider_tensor(r->source, i, out))
@@ -73,12 +73,12 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     return true;
 }
 
-static size_t n_metas(const struct ak_provider *p)
+static size_t replaced_n_metas(const struct ak_provider *p)
 {
     return ak_provider_n_metas(source_of(p));
 }
 
-static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+static bool replaced_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     return ak_provider_meta(source_of(p), i, out);
 }
@@ -88,18 +88,19 @@ static const char *null_meta(const struct ak_provider *p, size_t i)
     return ak_provider_null(source_of(p), i);
 }
 
-static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+static bool replaced_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
     return ak_provider_find_meta(source_of(p), key, out);
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
-                    struct ak_meta *out)
+static bool replaced_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                             struct ak_meta *out)
 {
     return ak_provider_element(source_of(p), array, i, out);
 }
 
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+static ak_status replaced_vocab(const struct ak_provider *p, struct ak_vocab *out,
+                                struct ak_error *error)
 {
     return ak_provider_vocab(source_of(p), out, error);
 }
@@ -109,23 +110,23 @@ static bool file(const struct ak_provider *p, const char *name, struct ak_text *
     return ak_provider_file(source_of(p), name, out);
 }
 
-static uint64_t bytes(const struct ak_provider *p)
+static uint64_t replaced_bytes(const struct ak_provider *p)
 {
     return ak_provider_bytes(source_of(p));
 }
 
-static const struct ak_file *part(const struct ak_provider *p, size_t i)
+static const struct ak_file *replaced_part(const struct ak_provider *p, size_t i)
 {
     return ak_provider_part(source_of(p), i);
 }
 
-static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
+static void replaced_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     ak_provider_fingerprint(source_of(p), out);
 }
 
-static void advise(const struct ak_provider *p, const void *data, uint64_t n,
-                   enum ak_file_advice use)
+static void replaced_advise(const struct ak_provider *p, const void *data, uint64_t n,
+                            enum ak_file_advice use)
 {
     if (data != cast(p)->values)
         ak_provider_advise(source_of(p), data, n, use);
@@ -143,20 +144,20 @@ ak_status ak_provider_replace(const struct ak_provider *source, const char *name
     };
     r->format.close = close_replaced;
     r->format.check_weights = check_weights;
-    r->format.find = find;
-    r->format.n_tensors = n_tensors;
-    r->format.tensor = tensor;
-    r->format.n_metas = n_metas;
-    r->format.meta = meta;
-    r->format.find_meta = find_meta;
+    r->format.find = replaced_find;
+    r->format.n_tensors = replaced_n_tensors;
+    r->format.tensor = replaced_tensor;
+    r->format.n_metas = replaced_n_metas;
+    r->format.meta = replaced_meta;
+    r->format.find_meta = replaced_find_meta;
     r->format.null_meta = null_meta;
-    r->format.element = element;
-    r->format.vocab = vocab;
+    r->format.element = replaced_element;
+    r->format.vocab = replaced_vocab;
     r->format.file = file;
-    r->format.bytes = bytes;
-    r->format.part = part;
-    r->format.fingerprint = fingerprint;
-    r->format.advise = advise;
+    r->format.bytes = replaced_bytes;
+    r->format.part = replaced_part;
+    r->format.fingerprint = replaced_fingerprint;
+    r->format.advise = replaced_advise;
     r->provider.format = &r->format;
     *out = &r->provider;
     return AKUNU_OK;

@@ -91,7 +91,7 @@ const char *ak_role_expand_expert(const char *pattern, uint32_t expert, char *ou
 }
 
 /* Reads a number; returns the position after it, or NULL if there is none. */
-static const char *read_number(const char *digits, int *number)
+static const char *read_layer(const char *digits, int *number)
 {
     const char *next = digits;
     int64_t value = 0;
@@ -112,7 +112,7 @@ bool ak_role_match(const char *pattern, const char *name, int *layer)
     while (*pattern) {
         bool of_layer = strncmp(pattern, layer_mark, strlen(layer_mark)) == 0;
         if (of_layer || strncmp(pattern, expert_mark, strlen(expert_mark)) == 0) {
-            name = read_number(name, of_layer ? &found : &expert);
+            name = read_layer(name, of_layer ? &found : &expert);
             if (!name)
                 return false;
             pattern += strlen(of_layer ? layer_mark : expert_mark);

@@ -246,8 +246,8 @@ static ak_status take_file(struct ak_audio *audio, int fd, struct ak_error *erro
 }
 
 /* Opens the file that it has as *out, or closes it. */
-static ak_status finish(struct ak_audio *audio, ak_status status, struct ak_audio **out,
-                        struct ak_error *error)
+static ak_status finish_open(struct ak_audio *audio, ak_status status, struct ak_audio **out,
+                             struct ak_error *error)
 {
     if (status == AKUNU_OK)
         status = open_parts(audio, error);
@@ -263,7 +263,7 @@ ak_status ak_audio_open_fd(int fd, const char *name, struct ak_audio **out, stru
     *out = NULL;
     struct ak_audio *audio = NULL;
     AK_TRY(new_audio(name, &audio, error));
-    return finish(audio, take_file(audio, fd, error), out, error);
+    return finish_open(audio, take_file(audio, fd, error), out, error);
 }
 
 ak_status ak_audio_open_bytes(const void *bytes, size_t n, const char *name, struct ak_audio **out,
@@ -272,7 +272,8 @@ ak_status ak_audio_open_bytes(const void *bytes, size_t n, const char *name, str
     *out = NULL;
     struct ak_audio *audio = NULL;
     AK_TRY(new_audio(name, &audio, error));
-    return finish(audio, ak_spool_add(&audio->spool, audio->name, bytes, n, error), out, error);
+    return finish_open(audio, ak_spool_add(&audio->spool, audio->name, bytes, n, error), out,
+                       error);
 }
 
 /* Waits for a pipe's writer. Read before there is one, it would be at its end. */

@@ -34,7 +34,7 @@ static void mirror(float *first)
 
 /* Fills the buffer up to `wanted` samples. After the end come zeros, for which the audio is not
  * asked again. */
-static ak_status fill(struct ak_clip *clip, size_t wanted, struct ak_error *error)
+static ak_status fill_buffer(struct ak_clip *clip, size_t wanted, struct ak_error *error)
 {
     bool starts = clip->begin == 0 && clip->filled == 0;
     if (starts)
@@ -67,7 +67,7 @@ static ak_status move_to(struct ak_clip *clip, uint64_t begin, struct ak_error *
     while (clip->begin < begin) {
         uint64_t skipped = begin - clip->begin;
         if (skipped > clip->filled && clip->filled < CAPACITY)
-            AK_TRY(fill(clip, CAPACITY, error));
+            AK_TRY(fill_buffer(clip, CAPACITY, error));
         size_t n = ak_min_size(clip->filled, skipped > SIZE_MAX ? SIZE_MAX : (size_t)skipped);
         memmove(clip->samples, clip->samples + n, (clip->filled - n) * sizeof(float));
         clip->filled -= n;
@@ -86,7 +86,7 @@ static ak_status scan(struct ak_clip *clip, float *logs, ak_clip_piece_fn *piece
          begin += SCAN_FRAMES * AK_MEL_HOP) {
         uint64_t seen = clip->read;
         AK_TRY(move_to(clip, begin, error));
-        AK_TRY(fill(clip, (SCAN_FRAMES - 1) * AK_MEL_HOP + AK_MEL_FRAME, error));
+        AK_TRY(fill_buffer(clip, (SCAN_FRAMES - 1) * AK_MEL_HOP + AK_MEL_FRAME, error));
         if (piece && clip->read > seen &&
             !piece(user, clip->samples + (BEFORE + seen - begin), (size_t)(clip->read - seen)))
             return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled");
@@ -141,7 +141,7 @@ ak_status ak_clip_window(struct ak_clip *clip, uint64_t first, size_t n, float *
                        (unsigned long long)first, (unsigned long long)first + n,
                        (unsigned long long)(clip->n / AK_MEL_HOP), AK_CLIP_FRAMES);
     AK_TRY(move_to(clip, first * AK_MEL_HOP, error));
-    AK_TRY(fill(clip, (n - 1) * AK_MEL_HOP + AK_MEL_FRAME, error));
+    AK_TRY(fill_buffer(clip, (n - 1) * AK_MEL_HOP + AK_MEL_FRAME, error));
     ak_mel_frames(clip->mel, clip->samples, n, out);
     for (size_t i = 0; i < n * ak_mel_filters(clip->mel); i++)
         out[i] = ak_mel_normalized(out[i], clip->max);

@@ -61,8 +61,8 @@ struct reader {
 /* A number of 1 to `most` bytes, the first of which tells how many by its leading zeros. `keep`:
  * with the bit that ends them. Returns its bytes; 0: there is none. *all_ones: the value is
  * reserved. */
-static unsigned read_number(struct ak_bytes *in, int64_t at, unsigned most, bool keep,
-                            uint64_t *value, bool *all_ones)
+static unsigned read_vint(struct ak_bytes *in, int64_t at, unsigned most, bool keep,
+                          uint64_t *value, bool *all_ones)
 {
     const unsigned char *first = ak_bytes_at(in, at, 1);
     unsigned n = 1;
@@ -82,8 +82,8 @@ static bool read_element(struct ak_bytes *in, int64_t at, struct element *e)
 {
     uint64_t id, n;
     bool all_ones;
-    unsigned n_id = read_number(in, at, 4, true, &id, &all_ones);
-    unsigned n_size = n_id > 0 ? read_number(in, at + n_id, 8, false, &n, &all_ones) : 0;
+    unsigned n_id = read_vint(in, at, 4, true, &id, &all_ones);
+    unsigned n_size = n_id > 0 ? read_vint(in, at + n_id, 8, false, &n, &all_ones) : 0;
     if (n_size == 0)
         return false;
     *e = (struct element){ (uint32_t)id, at + n_id + n_size, all_ones ? -1 : (int64_t)n };
@@ -130,8 +130,8 @@ static void read_codec(struct ak_bytes *in, const struct element *e, char *codec
         codec[i] = (char)bytes[i];
 }
 
-static void read_entry(struct ak_bytes *in, int64_t at, int64_t end, struct ak_track *track,
-                       uint64_t *type)
+static void read_track_entry(struct ak_bytes *in, int64_t at, int64_t end, struct ak_track *track,
+                             uint64_t *type)
 {
     struct element e;
     for (; at < end && read_element(in, at, &e); at = element_end(&e, end)) {
@@ -164,7 +164,7 @@ static void read_tracks(struct reader *r, int64_t at, int64_t end)
         uint64_t type = 0;
         if (e.id != TRACK_ENTRY)
             continue;
-        read_entry(in, e.data, element_end(&e, end), &track, &type);
+        read_track_entry(in, e.data, element_end(&e, end), &track, &type);
         if (type != SOUND)
             continue;
         bool is_known = ak_track_is_known(&track);
@@ -204,7 +204,7 @@ static bool read_laces(struct ak_bytes *in, enum lacing lacing, int64_t *at, int
         const unsigned char *byte = NULL;
         sizes[i] = 0;
         if (lacing == LACING_EBML) {
-            n_bytes = read_number(in, *at, 8, false, &value, &all_ones);
+            n_bytes = read_vint(in, *at, 8, false, &value, &all_ones);
             sizes[i] = (int64_t)value;
             if (i > 0) /* the difference to the size before */
                 sizes[i] += sizes[i - 1] - ((1ll << (7 * n_bytes - (n_bytes > 0))) - 1);
@@ -250,7 +250,7 @@ static ak_status read_block(struct reader *r, const struct element *e, struct ak
     uint64_t number;
     bool all_ones;
     int64_t end = element_end(e, in->size);
-    unsigned n = read_number(in, e->data, 8, false, &number, &all_ones);
+    unsigned n = read_vint(in, e->data, 8, false, &number, &all_ones);
     const unsigned char *h = n > 0 ? ak_bytes_at(in, e->data + n, 3) : NULL;
     if (!h || !r->writer || number != r->track.number)
         return AKUNU_OK;
@@ -319,7 +319,7 @@ static bool next_element(const struct reader *r, int64_t *at, struct element *e)
     return false;
 }
 
-static ak_status read_all(struct reader *r, int64_t at, int64_t *end, struct ak_error *error)
+static ak_status read_clusters(struct reader *r, int64_t at, int64_t *end, struct ak_error *error)
 {
     struct element e;
     if (!read_element(&r->scan->in, at, &e))
@@ -350,7 +350,7 @@ bool ak_scan_matroska_begins(struct ak_bytes *in, int64_t at)
 ak_status ak_scan_matroska(struct ak_scan *s, int64_t at, int64_t *end, struct ak_error *error)
 {
     struct reader r = { .scan = s, .segment_end = -1, .scale = 1e-3 };
-    ak_status status = read_all(&r, at, end, error);
+    ak_status status = read_clusters(&r, at, end, error);
     ak_free(r.writer);
     return status;
 }

@@ -20,7 +20,7 @@ typedef ak_status packet_fn(struct ak_track_writer *w, int64_t at, size_t n,
 typedef ak_status end_fn(struct ak_track_writer *w, struct ak_audio_part **part,
                          struct ak_error *error);
 
-static ak_status add_part(struct ak_track_writer *w, struct ak_audio_part **part,
+static ak_status new_part(struct ak_track_writer *w, struct ak_audio_part **part,
                           struct ak_error *error)
 {
     int64_t n = w->scan->parts->spool.n - w->first;
@@ -81,7 +81,7 @@ static ak_status opus_end(struct ak_track_writer *w, struct ak_audio_part **part
     discard = discard < OPUS_PACKET_MAX ? discard : 0.0;
     int64_t last = w->n - (int64_t)llround(discard);
     AK_TRY(ak_ogg_flush(&w->pages, true, last > 0 ? last : 0, error));
-    return add_part(w, part, error);
+    return new_part(w, part, error);
 }
 
 /* ---- Vorbis -------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static ak_status vorbis_end(struct ak_track_writer *w, struct ak_audio_part **pa
     double rate = w->track->rate > 0.0 && w->track->rate < 1e6 ? w->track->rate : 1e6;
     double bound = (w->seconds < 1e6 ? w->seconds : 1e6) + 10.0;
     AK_TRY(ak_ogg_flush(&w->pages, false, (int64_t)(bound * rate), error));
-    AK_TRY(add_part(w, part, error));
+    AK_TRY(new_part(w, part, error));
     (*part)->is_unknown = true;
     return AKUNU_OK;
 }
@@ -159,7 +159,7 @@ static ak_status flac_end(struct ak_track_writer *w, struct ak_audio_part **part
                           struct ak_error *error)
 {
     unsigned char start[AK_FLAC_START_BYTES];
-    AK_TRY(add_part(w, part, error));
+    AK_TRY(new_part(w, part, error));
     if (!ak_spool_read(&w->scan->parts->spool, w->first, start, sizeof start))
         return fail_setup(w, error);
     ak_flac_correct(*part, start);
@@ -169,7 +169,7 @@ static ak_status flac_end(struct ak_track_writer *w, struct ak_audio_part **part
 static ak_status mpeg_end(struct ak_track_writer *w, struct ak_audio_part **part,
                           struct ak_error *error)
 {
-    AK_TRY(add_part(w, part, error));
+    AK_TRY(new_part(w, part, error));
     (*part)->is_unknown = true;
     return AKUNU_OK;
 }
@@ -196,7 +196,7 @@ static ak_status pcm_begin(struct ak_track_writer *w, struct ak_error *error)
 static ak_status pcm_end(struct ak_track_writer *w, struct ak_audio_part **part,
                          struct ak_error *error)
 {
-    AK_TRY(add_part(w, part, error));
+    AK_TRY(new_part(w, part, error));
     if ((*part)->n - WAV_HEADER_BYTES < UINT32_MAX)
         ak_scan_patch(*part, WAV_HEADER_BYTES - 4, (uint64_t)((*part)->n - WAV_HEADER_BYTES), 4,
                       false);

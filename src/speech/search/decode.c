@@ -109,7 +109,7 @@ double ak_speech_probability(const float *logits, int32_t n, int32_t token)
 /* The most probable token. Above a temperature of 0 one by chance: the argmax of logit /
  * temperature plus Gumbel noise is a sample of softmax(logits / temperature). The noise of most
  * tokens is not computed, because its bound shows that they lose. */
-static int32_t choose(const struct decoder *d, uint32_t text, uint32_t at)
+static int32_t choose_token(const struct decoder *d, uint32_t text, uint32_t at)
 {
     const struct ak_speech_search *s = d->search;
     int32_t best = 0;
@@ -144,7 +144,7 @@ static bool extend_texts(struct decoder *d, uint32_t n, const float *const *rows
         if (t->n > 0 && t->tokens[t->n - 1] == end)
             continue;
         normalize(d, rows[i], t);
-        int32_t token = choose(d, i, at);
+        int32_t token = choose_token(d, i, at);
         t->sum += d->logits[token];
         t->log_probs[t->n] = d->logits[token];
         t->tokens[t->n++] = d->tokens[i] = token;
@@ -347,7 +347,7 @@ void ak_speech_text_free(struct ak_speech_text *text)
     *text = (struct ak_speech_text){ 0 };
 }
 
-static ak_status decode(struct decoder *d, struct ak_speech_text *out)
+static ak_status decode_window(struct decoder *d, struct ak_speech_text *out)
 {
     AK_TRY(search_texts(d, &out->no_speech));
     if (d->search->beams)
@@ -386,7 +386,7 @@ ak_status ak_speech_decode(const struct ak_speech_model *model,
                       alloc_texts(&d.texts, n, search->max_tokens) &&
                       alloc_texts(&d.next, n, search->max_tokens) &&
                       alloc_texts(&d.done, n_done, search->max_tokens);
-    ak_status status = has_memory ? decode(&d, out) : ak_fail_memory(error, "a search", 0);
+    ak_status status = has_memory ? decode_window(&d, out) : ak_fail_memory(error, "a search", 0);
     if (status != AKUNU_OK)
         ak_speech_text_free(out);
     free_texts(d.texts, n);

@@ -28,7 +28,7 @@ struct transcriber {
     struct ak_speech_timing timing;
 };
 
-static ak_status append(struct transcriber *t, const int32_t *tokens, size_t n)
+static ak_status append_tokens(struct transcriber *t, const int32_t *tokens, size_t n)
 {
     if (t->n_written + n > t->written_capacity) {
         size_t capacity = 2 * (t->n_written + n) + 256;
@@ -267,7 +267,7 @@ static ak_status spell_segments(struct transcriber *t)
 }
 
 /* Reports the segments. One without a text or a duration has no tokens. */
-static ak_status report(struct transcriber *t)
+static ak_status report_segments(struct transcriber *t)
 {
     AK_TRY(spell_segments(t));
     for (size_t i = 0; i < t->n_segments; i++) {
@@ -278,7 +278,7 @@ static ak_status report(struct transcriber *t)
         if (n == 0 || !(s->end < s->start || s->end > s->start))
             s->n_bytes = s->n_tokens = s->n_words = 0;
         AK_TRY(t->on_segment(t->user, s, t->error));
-        AK_TRY(append(t, s->tokens, s->n_tokens));
+        AK_TRY(append_tokens(t, s->tokens, s->n_tokens));
     }
     return AKUNU_OK;
 }
@@ -294,7 +294,7 @@ static ak_status add_segments(struct transcriber *t, uint64_t window,
         AK_TRY(add_words(t, window, r, used, frames, &skipped));
     if (skipped)
         return AKUNU_OK;
-    AK_TRY(report(t));
+    AK_TRY(report_segments(t));
     if (!t->task->use_previous || r->last_temperature > 0.5f)
         t->prompt_from = t->n_written;
     return AKUNU_OK;
@@ -307,11 +307,11 @@ static bool has_speech(const struct ak_speech_task *task, const struct ak_speech
            r->text.mean_log_prob > (double)task->min_log_prob;
 }
 
-static ak_status run(struct transcriber *t)
+static ak_status run_windows(struct transcriber *t)
 {
     const struct ak_speech_task *task = t->task;
     uint64_t end = task->end < t->clip->n_frames ? task->end : t->clip->n_frames;
-    AK_TRY(append(t, task->prompt, task->n_prompt));
+    AK_TRY(append_tokens(t, task->prompt, task->n_prompt));
     for (uint64_t window = task->first; window < end;) {
         uint64_t frames = end - window < AK_SPEECH_WINDOW ? end - window : AK_SPEECH_WINDOW;
         struct ak_speech_result r = { .temperature = 0.0f };
@@ -334,7 +334,7 @@ ak_status ak_speech_transcribe(const struct ak_speech_clip *clip, const struct a
         .clip = clip, .task = task, .on_segment = on_segment, .user = user, .error = error
     };
     t.initial = ak_alloc((size_t)task->context + 8, sizeof *t.initial);
-    ak_status status = t.initial ? run(&t) : ak_fail_memory(error, "a prompt", 0);
+    ak_status status = t.initial ? run_windows(&t) : ak_fail_memory(error, "a prompt", 0);
     ak_free(t.initial);
     ak_free(t.written);
     ak_free(t.segments);

@@ -33,8 +33,8 @@ static ak_status compress_text(const char *text, size_t n, double *out, struct a
 
 /* How much zlib makes of the text of tokens, as openai/whisper measures repetition: special tokens
  * count, times do not. */
-static ak_status measure(const struct attempts *a, const int32_t *tokens, size_t n_tokens,
-                         double *out)
+static ak_status compression_ratio(const struct attempts *a, const int32_t *tokens, size_t n_tokens,
+                                   double *out)
 {
     struct ak_buffer utf8 = { 0 };
     const char *text;
@@ -74,7 +74,7 @@ static ak_status measure_compression(const struct attempts *a, struct ak_speech_
 {
     const struct ak_speech_text *text = &r->text;
     size_t first = 0, at_break = 0;
-    AK_TRY(measure(a, text->tokens, text->n, &r->compression));
+    AK_TRY(compression_ratio(a, text->tokens, text->n, &r->compression));
     r->repetition = a->clip->n_breaks > 0 ? 0.0 : r->compression;
     for (size_t i = 0; a->clip->n_breaks > 0 && i <= text->n; i++) {
         bool begins = i < text->n && text->tokens[i] < a->task->tokens->first_time &&
@@ -83,7 +83,7 @@ static ak_status measure_compression(const struct attempts *a, struct ak_speech_
         if (i < text->n && before == at_break)
             continue;
         double part;
-        AK_TRY(measure(a, text->tokens + first, i - first, &part));
+        AK_TRY(compression_ratio(a, text->tokens + first, i - first, &part));
         r->repetition = part > r->repetition ? part : r->repetition;
         first = i;
         at_break = before;

@@ -5,8 +5,8 @@
 
 /* Reads the text from its beginning, with transitions that are cached. A text that has left the
  * grammar, which a penalty permits, may go on in any way. */
-static ak_status find(void *user, const int32_t *written, size_t n, struct ak_speech_allowed *out,
-                      struct ak_error *error)
+static ak_status find_allowed(void *user, const int32_t *written, size_t n,
+                              struct ak_speech_allowed *out, struct ak_error *error)
 {
     const struct ak_transcribe_grammar *g = user;
     struct ak_grammar_matcher *m = g->inner.matcher;
@@ -39,7 +39,7 @@ ak_status ak_transcribe_grammar_open(struct ak_model *model, struct ak_grammar *
     struct ak_grammar *spaced;
     bool has_space;
     *out = (struct ak_transcribe_grammar){ .end = end, .penalty = penalty };
-    out->constraint = (struct ak_speech_constraint){ .user = out, .find = find };
+    out->constraint = (struct ak_speech_constraint){ .user = out, .find = find_allowed };
     if (!(penalty > 0.0f))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "the penalty of a grammar is %g; expected more than 0", (double)penalty);

@@ -62,7 +62,7 @@ static ak_status encode_frames(void *user, struct ak_error *error)
 
 /* Frames [first, first + n) of the clip and zeros. Reading them takes a while: other lanes go on.
  */
-static ak_status encode(void *user, uint64_t first, uint32_t n, struct ak_error *error)
+static ak_status lane_encode(void *user, uint64_t first, uint32_t n, struct ak_error *error)
 {
     struct ak_lane *lane = user;
     size_t n_mels = lane->s->model->spec.config.n_mels;
@@ -96,8 +96,8 @@ static ak_status prepare_beginning(void *user, struct ak_error *error)
     return ak_session_attend(lane->s, lane->texts[0], lane->window, error);
 }
 
-static ak_status begin(void *user, const int32_t *prompt, size_t n, size_t start,
-                       const float **last, const float **at, struct ak_error *error)
+static ak_status lane_begin(void *user, const int32_t *prompt, size_t n, size_t start,
+                            const float **last, const float **at, struct ak_error *error)
 {
     struct ak_lane *lane = user;
     struct beginning beginning = { lane, prompt, n, start };
@@ -232,8 +232,8 @@ struct ak_speech_clip ak_lane_clip(struct ak_lane *lane)
 {
     return (struct ak_speech_clip){ .user = lane,
                                     .n_frames = ak_clip_samples(lane->clip) / AK_MEL_HOP,
-                                    .encode = encode,
-                                    .model = { lane, begin, step },
+                                    .encode = lane_encode,
+                                    .model = { lane, lane_begin, step },
                                     .text = get_text,
                                     .score = score };
 }
@@ -242,8 +242,8 @@ struct ak_speech_clip ak_lane_clip(struct ak_lane *lane)
 static ak_status find_languages(struct ak_lane *lane, const float **logits, struct ak_error *error)
 {
     const float *same;
-    AK_TRY(encode(lane, 0, AK_SPEECH_WINDOW, error));
-    return begin(lane, &lane->tokens->start, 1, 0, logits, &same, error);
+    AK_TRY(lane_encode(lane, 0, AK_SPEECH_WINDOW, error));
+    return lane_begin(lane, &lane->tokens->start, 1, 0, logits, &same, error);
 }
 
 ak_status ak_lane_languages(struct ak_lane *lane, float *out, struct ak_error *error)

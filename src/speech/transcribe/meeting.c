@@ -78,7 +78,7 @@ static ak_status decode_alone(struct ak_meeting *m, struct ak_meeting_pass *pass
     return AKUNU_OK;
 }
 
-static ak_status prepare(struct request *r, size_t n_max)
+static ak_status prepare_pass(struct request *r, size_t n_max)
 {
     if (r->prepared)
         return AKUNU_OK;
@@ -97,7 +97,7 @@ static void decode_together(struct ak_meeting *m)
     struct ak_error error = { 0 };
     size_t n = 0;
     for (struct request *r = m->waiting; r; r = r->next) {
-        if (prepare(r, m->s->batch) != AKUNU_OK) {
+        if (prepare_pass(r, m->s->batch) != AKUNU_OK) {
             r->done = true;
             continue;
         }
@@ -195,7 +195,7 @@ ak_status ak_meeting_decode(struct ak_meeting *m, struct ak_meeting_pass *pass,
 }
 
 /* ---- Serving ------------------------------------------------------------ */
-static struct request *find(const struct ak_meeting *m, enum kind kind)
+static struct request *find_request(const struct ak_meeting *m, enum kind kind)
 {
     struct request *r = m->waiting;
     while (r && r->kind != kind)
@@ -206,12 +206,12 @@ static struct request *find(const struct ak_meeting *m, enum kind kind)
 /* What can run now. NULL: a pass of the decoder can, if all lanes wait. */
 static struct request *find_next(const struct ak_meeting *m)
 {
-    struct request *call = find(m, CALL);
-    return call || m->n_waiting < m->n_joined ? call : find(m, USE);
+    struct request *call = find_request(m, CALL);
+    return call || m->n_waiting < m->n_joined ? call : find_request(m, USE);
 }
 
 /* Hands the requests that are done back to their lanes. A lane may be gone right after. */
-static void answer(struct ak_meeting *m)
+static void answer_requests(struct ak_meeting *m)
 {
     for (struct request **at = &m->waiting; *at;) {
         struct request *r = *at;
@@ -242,7 +242,7 @@ void ak_meeting_serve(struct ak_meeting *m, size_t n)
         } else {
             decode_together(m); /* lanes that have not joined wait meanwhile */
         }
-        answer(m);
+        answer_requests(m);
     }
     pthread_mutex_unlock(&m->mutex);
 }

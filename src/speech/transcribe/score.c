@@ -39,7 +39,7 @@ static ak_status alloc_scores(struct scorer *r, int32_t window, struct ak_error 
 }
 
 /* Tokens [first, first + n). */
-static ak_status run_pass(struct scorer *r, size_t first, size_t n, struct ak_error *error)
+static ak_status score_part(struct scorer *r, size_t first, size_t n, struct ak_error *error)
 {
     struct akunu_batch_token batch[PASS_TOKENS];
     const struct ak_batch_scores into = {
@@ -63,7 +63,7 @@ static ak_status run_pass(struct scorer *r, size_t first, size_t n, struct ak_er
     return AKUNU_OK;
 }
 
-static ak_status run(struct scorer *r, int32_t window, struct ak_error *error)
+static ak_status score_window(struct scorer *r, int32_t window, struct ak_error *error)
 {
     AK_TRY(alloc_scores(r, window, error));
     AK_TRY(ak_session_sequence_new(r->s, &r->sequence, error));
@@ -71,7 +71,7 @@ static ak_status run(struct scorer *r, int32_t window, struct ak_error *error)
     for (size_t i = 0, n; i < r->n && status == AKUNU_OK; i += n) {
         n = r->n - i < PASS_TOKENS ? r->n - i : PASS_TOKENS;
         n = n < r->s->batch ? n : r->s->batch;
-        status = run_pass(r, i, n, error);
+        status = score_part(r, i, n, error);
     }
     ak_session_kv_sequence_free(&r->s->kv, r->sequence);
     return status;
@@ -87,7 +87,7 @@ ak_status ak_transcribe_score(struct ak_session *s, int32_t window, const int32_
                         .end = end,
                         .probabilities = probabilities,
                         .scores = scores };
-    ak_status status = run(&r, window, error);
+    ak_status status = score_window(&r, window, error);
     ak_free(r.matrices);
     return status;
 }

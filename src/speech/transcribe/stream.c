@@ -107,7 +107,7 @@ static bool is_same(const struct akunu_word *a, const struct akunu_word *b)
 }
 
 /* Collects words, at the time of the whole stream. */
-static bool on_segment(const struct akunu_segment *segment, void *user)
+static bool stream_on_segment(const struct akunu_segment *segment, void *user)
 {
     struct ak_stream *t = user;
     for (size_t i = 0; i < segment->n_words && t->status == AKUNU_OK; i++) {
@@ -131,7 +131,7 @@ static ak_status transcribe(struct ak_stream *t)
 {
     struct ak_transcribe_clip clip = { .asked = &t->asked,
                                        .vad = t->vad,
-                                       .sink = { .on_segment = on_segment, .user = t },
+                                       .sink = { .on_segment = stream_on_segment, .user = t },
                                        .origin =
                                            (uint64_t)(t->begin * AK_SPEECH_FRAMES_PER_SECOND) };
     int32_t language = 0;
@@ -152,8 +152,8 @@ static ak_status transcribe(struct ak_stream *t)
 }
 
 /* ---- Agreement ---------------------------------------------------------- */
-static ak_status report(struct ak_stream *t, const struct akunu_word *words, size_t n,
-                        bool is_final)
+static ak_status report_words(struct ak_stream *t, const struct akunu_word *words, size_t n,
+                              bool is_final)
 {
     if (t->on_words(words, n, is_final, t->user))
         return AKUNU_OK;
@@ -188,7 +188,7 @@ static ak_status settle(struct ak_stream *t, size_t first, size_t n)
     for (size_t i = first; i < first + n; i++)
         AK_TRY(add_word(&t->final, &t->now.of[i], t->error));
     t->final_end = t->now.of[first + n - 1].end;
-    return report(t, &t->now.of[first], n, true);
+    return report_words(t, &t->now.of[first], n, true);
 }
 
 /* Words that both transcriptions go on with, and that were said some time ago. */
@@ -208,7 +208,7 @@ static ak_status keep_rest(struct ak_stream *t, size_t first)
     t->before.n = t->before.text.n = 0;
     for (size_t i = first; i < t->now.n; i++)
         AK_TRY(add_word(&t->before, &t->now.of[i], t->error));
-    return report(t, t->before.of, t->before.n, false);
+    return report_words(t, t->before.of, t->before.n, false);
 }
 
 /* Gives up the samples before a time, and makes their text the prompt. */
@@ -306,7 +306,7 @@ ak_status ak_stream_finish(struct ak_stream *t, struct ak_error *error)
     AK_TRY(settle(t, first, t->now.n - first));
     AK_TRY(drop_before(t, INFINITY));
     t->before.n = t->before.text.n = 0;
-    return report(t, NULL, 0, false);
+    return report_words(t, NULL, 0, false);
 }
 
 void ak_stream_free(struct ak_stream *t)

@@ -25,8 +25,8 @@ enum {
 };
 
 /* The first token of a text; *n: how many it has. */
-static ak_status encode(const struct ak_tokenizer *tokenizer, const char *prefix, const char *text,
-                        int32_t *first, size_t *n, struct ak_error *error)
+static ak_status encode_symbol(const struct ak_tokenizer *tokenizer, const char *prefix,
+                               const char *text, int32_t *first, size_t *n, struct ak_error *error)
 {
     char whole[16];
     int bytes = snprintf(whole, sizeof whole, "%s%s", prefix, text);
@@ -41,15 +41,15 @@ static ak_status add_symbols(const struct ak_tokenizer *tokenizer, int32_t *out,
     for (size_t i = 0; i < N_SYMBOLS + N_NOTES; i++)
         for (int p = 0; p < 2; p++) {
             bool is_note = i >= N_SYMBOLS;
-            AK_TRY(encode(tokenizer, prefixes[p],
-                          is_note ? notes[i - N_SYMBOLS] : symbols_of_one_token[i], &out[*n_out],
-                          &n, error));
+            AK_TRY(encode_symbol(tokenizer, prefixes[p],
+                                 is_note ? notes[i - N_SYMBOLS] : symbols_of_one_token[i],
+                                 &out[*n_out], &n, error));
             *n_out += n == 1 || (is_note && n > 0);
         }
     /* within words they are written, before them not */
-    AK_TRY(encode(tokenizer, " ", "-", &out[*n_out], &n, error));
+    AK_TRY(encode_symbol(tokenizer, " ", "-", &out[*n_out], &n, error));
     *n_out += n > 0;
-    AK_TRY(encode(tokenizer, " ", "'", &out[*n_out], &n, error));
+    AK_TRY(encode_symbol(tokenizer, " ", "'", &out[*n_out], &n, error));
     *n_out += n > 0;
     return AKUNU_OK;
 }
@@ -73,7 +73,7 @@ ak_status ak_transcribe_blank(const struct ak_tokenizer *tokenizer, int32_t *out
                               struct ak_error *error)
 {
     size_t n;
-    AK_TRY(encode(tokenizer, " ", "", out, &n, error));
+    AK_TRY(encode_symbol(tokenizer, " ", "", out, &n, error));
     if (n == 0)
         *out = -1;
     return AKUNU_OK;

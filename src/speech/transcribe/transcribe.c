@@ -83,19 +83,19 @@ struct single {
     int32_t *language;
 };
 
-static bool on_segment(const struct akunu_segment *segment, void *user)
+static bool clip_on_segment(const struct akunu_segment *segment, void *user)
 {
     const struct single *single = user;
     return single->sink->on_segment(segment, single->sink->user);
 }
 
-static bool on_progress(double fraction, void *user)
+static bool clip_on_progress(double fraction, void *user)
 {
     const struct ak_transcribe_sink *sink = ((const struct single *)user)->sink;
     return !sink->on_progress || sink->on_progress(fraction, sink->user);
 }
 
-static void on_end(const struct ak_error *error, int32_t language, void *user)
+static void clip_on_end(const struct ak_error *error, int32_t language, void *user)
 {
     struct single *single = user;
     *single->error = *error;
@@ -120,7 +120,8 @@ ak_status ak_transcribe(struct ak_session *s, const struct ak_transcribe_clip *c
     };
     size_t texts = ak_transcribe_count_texts(clip->asked),
            most = (s->kv.n_sequences - s->max_windows) / texts;
-    single.clip.sink = (struct ak_transcribe_sink){ on_segment, on_progress, &single, on_end };
+    single.clip.sink =
+        (struct ak_transcribe_sink){ clip_on_segment, clip_on_progress, &single, clip_on_end };
     *language = 0;
     AK_TRY(transcribe(s, clip->vad.silero ? ak_min_size(most, s->max_windows) : 1, take_single,
                       &single, error));

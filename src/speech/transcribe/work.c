@@ -115,7 +115,7 @@ static ak_status report_of_chunk(struct job *j, struct ak_error *error)
     return ak_order_add(&c->order, j->part, copy, error);
 }
 
-static ak_status report(void *user, struct ak_error *error)
+static ak_status job_report(void *user, struct ak_error *error)
 {
     struct job *j = user;
     if (j->clip->failed)
@@ -236,7 +236,7 @@ static ak_status on_pass(void *user, uint64_t first, struct ak_error *error)
 }
 
 /* ---- In the lanes ------------------------------------------------------- */
-static bool on_piece(void *user, const float *samples, size_t n)
+static bool job_on_piece(void *user, const float *samples, size_t n)
 {
     struct job *j = user;
     (void)samples, (void)n;
@@ -251,7 +251,8 @@ static bool on_probability(float probability, void *user)
            ak_meeting_call(j->work->setup->meeting, show_progress, j, &j->error) == AKUNU_OK;
 }
 
-static ak_status on_segment(void *user, const struct ak_speech_segment *s, struct ak_error *error)
+static ak_status job_on_segment(void *user, const struct ak_speech_segment *s,
+                                struct ak_error *error)
 {
     struct job *j = user;
     j->segment = (struct akunu_segment){ .window = s->window,
@@ -268,7 +269,7 @@ static ak_status on_segment(void *user, const struct ak_speech_segment *s, struc
                                          .words = s->words,
                                          .n_words = s->n_words,
                                          .token_probabilities = s->probabilities };
-    return ak_meeting_call(j->work->setup->meeting, report, j, error);
+    return ak_meeting_call(j->work->setup->meeting, job_report, j, error);
 }
 
 /* Finds the clip's parts, none if it has no speech. */
@@ -348,8 +349,8 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
 {
     struct clip *c = j->clip;
     struct ak_lane *lane = j->lane;
-    AK_TRY(
-        ak_clip_new(audio, j->work->setup->mel, is_whole(c) ? on_piece : NULL, j, clip, &j->error));
+    AK_TRY(ak_clip_new(audio, j->work->setup->mel, is_whole(c) ? job_on_piece : NULL, j, clip,
+                       &j->error));
     lane->clip = *clip;
     lane->audio_context = c->plan.audio_context;
     lane->on_pass = on_pass;
@@ -376,7 +377,7 @@ static ak_status transcribe_audio(struct job *j, struct ak_audio *audio, struct 
     ak_status status = constrain(j, &grammar, &speech);
     if (status == AKUNU_OK) {
         ak_meeting_join(j->work->setup->meeting);
-        status = ak_speech_transcribe(&speech, &c->plan.task, on_segment, j, &j->error);
+        status = ak_speech_transcribe(&speech, &c->plan.task, job_on_segment, j, &j->error);
         ak_meeting_leave(j->work->setup->meeting);
     }
     ak_transcribe_grammar_close(&grammar);
@@ -444,7 +445,7 @@ static struct clip *wait_for_clip(struct work *w)
 }
 
 /* What the lane does next. False: nothing, ever. */
-static bool take(struct job *j)
+static bool take_step(struct job *j)
 {
     struct work *w = j->work;
     pthread_mutex_lock(&w->lock);
@@ -464,7 +465,7 @@ static void run_lane(struct work *w, struct ak_lane *lane)
     struct ak_error none = { 0 };
     for (;;) {
         struct job j = { .work = w, .lane = lane };
-        if (!take(&j))
+        if (!take_step(&j))
             return;
         if (j.opens)
             begin_clip(&j);

@@ -206,7 +206,7 @@ static ak_status read_data(struct reader *r, enum tensor_id id, bool half, struc
     return AKUNU_OK;
 }
 
-static ak_status read_tensor(struct reader *r, struct ak_error *error)
+static ak_status read_vad_tensor(struct reader *r, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     uint32_t n_dims, n_name, type, dims[DIMS_MAX] = { 0 };
@@ -237,12 +237,12 @@ static ak_status read_tensor(struct reader *r, struct ak_error *error)
     return read_data(r, id, type == TYPE_F16, error);
 }
 
-static ak_status read_file(struct reader *r, struct ak_error *error)
+static ak_status read_vad_file(struct reader *r, struct ak_error *error)
 {
     AK_TRY(read_type(r, error));
     AK_TRY(read_sizes(r, error));
     while (ak_cursor_bytes_left(&r->cursor) > 0)
-        AK_TRY(read_tensor(r, error));
+        AK_TRY(read_vad_tensor(r, error));
     for (int id = 0; id < N_TENSORS; id++)
         if (!r->tensors[id])
             return ak_fail(error, AKUNU_ERROR_FORMAT, "tensor %s is missing", rules[id].name);
@@ -303,7 +303,7 @@ ak_status ak_silero_open(const char *path, struct ak_silero **out, struct ak_err
     *out = NULL;
     AK_TRY(ak_file_open(path, &r.file, error));
     r.cursor = ak_cursor_init(r.file.data, r.file.bytes);
-    ak_status status = read_file(&r, error);
+    ak_status status = read_vad_file(&r, error);
     if (status != AKUNU_OK)
         ak_error_prefix(error, ak_show_path(path, shown));
     else if (!(*out = ak_alloc(1, sizeof **out)))

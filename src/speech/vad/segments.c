@@ -90,7 +90,8 @@ static ak_status pause_speech(struct ak_vad_segmenter *s, struct ak_error *error
 }
 
 /* The next probability, of the samples from s->now on. */
-static ak_status add(struct ak_vad_segmenter *s, float probability, struct ak_error *error)
+static ak_status add_probability(struct ak_vad_segmenter *s, float probability,
+                                 struct ak_error *error)
 {
     bool is_speech = probability >= s->threshold;
     if (is_speech && s->pause) {
@@ -115,7 +116,7 @@ static ak_status add(struct ak_vad_segmenter *s, float probability, struct ak_er
 ak_status ak_vad_segmenter_add(struct ak_vad_segmenter *s, float probability,
                                struct ak_error *error)
 {
-    ak_status status = add(s, probability, error);
+    ak_status status = add_probability(s, probability, error);
     s->now += AK_SILERO_WINDOW;
     return status;
 }

@@ -91,7 +91,7 @@ static void transform(const struct ak_silero *s, const float *padded, float *out
 }
 
 /* Features, [WIDTH]. */
-static void encode(const struct ak_silero *s, const float *padded, float *out)
+static void run_encoder(const struct ak_silero *s, const float *padded, float *out)
 {
     /* a frame of zeros before, and one after where a tap reads it */
     float magnitudes[(1 + FRAMES + 1) * AK_SILERO_BINS] = { 0 };
@@ -145,7 +145,7 @@ float ak_silero_step(const struct ak_silero *s, struct ak_silero_state *state, c
     for (int i = 0; i < PADDED - SEEN; i++)
         padded[SEEN + i] = padded[SEEN - 2 - i];
     memcpy(state->context, samples + AK_SILERO_WINDOW - AK_SILERO_CONTEXT, sizeof state->context);
-    encode(s, padded, features);
+    run_encoder(s, padded, features);
     remember(s, state, features);
     for (int i = 0; i < WIDTH; i++)
         sum += s->output[i] * (state->hidden[i] > 0.0f ? state->hidden[i] : 0.0f);

@@ -38,7 +38,7 @@ void ak_grammar_free(struct ak_grammar *g)
 }
 
 /* ---- builder ------------------------------------------------------------ */
-static void fail_memory(struct ak_grammar_builder *b)
+static void note_no_memory(struct ak_grammar_builder *b)
 {
     if (ak_gb_ok(b))
         b->status = ak_fail_memory(b->error, "a grammar", 0);
@@ -58,8 +58,8 @@ uint32_t ak_gb_fail(struct ak_grammar_builder *b, ak_status status, const char *
 }
 
 /* Reserves space for `more` elements after the first n of an array. */
-static bool reserve(struct ak_grammar_builder *b, void *array, uint32_t *capacity, uint32_t n,
-                    size_t more, size_t size)
+static bool reserve_elements(struct ak_grammar_builder *b, void *array, uint32_t *capacity,
+                             uint32_t n, size_t more, size_t size)
 {
     void **at = array, *grown;
     if (!ak_gb_ok(b))
@@ -73,7 +73,7 @@ static bool reserve(struct ak_grammar_builder *b, void *array, uint32_t *capacit
     size_t wanted = (n + more) * 2;
     grown = ak_realloc(*at, wanted, size);
     if (!grown) {
-        fail_memory(b);
+        note_no_memory(b);
         return false;
     }
     *at = grown;
@@ -83,7 +83,7 @@ static bool reserve(struct ak_grammar_builder *b, void *array, uint32_t *capacit
 
 void ak_gb_append(struct ak_grammar_builder *b, struct ak_gb_list *list, uint32_t expr)
 {
-    if (reserve(b, &list->items, &list->capacity, list->n, 1, sizeof *list->items))
+    if (reserve_elements(b, &list->items, &list->capacity, list->n, 1, sizeof *list->items))
         list->items[list->n++] = expr;
 }
 
@@ -96,7 +96,7 @@ static uint32_t add_expr(struct ak_grammar_builder *b, enum ak_grammar_expr_kind
     if (g->n_exprs == AK_GRAMMAR_EXPRS_MAX)
         return ak_gb_fail(b, AKUNU_ERROR_UNSUPPORTED, "the grammar has more than %d expressions",
                           AK_GRAMMAR_EXPRS_MAX);
-    if (!reserve(b, &g->exprs, &b->exprs_capacity, g->n_exprs, 1, sizeof *g->exprs))
+    if (!reserve_elements(b, &g->exprs, &b->exprs_capacity, g->n_exprs, 1, sizeof *g->exprs))
         return AK_GB_NOTHING;
     g->exprs[g->n_exprs] =
         (struct ak_grammar_expr){ .kind = (uint8_t)kind, .a = a, .b = b_, .c = c };
@@ -108,7 +108,7 @@ void ak_gb_begin(struct ak_grammar_builder *b, struct ak_error *error)
     *b = (struct ak_grammar_builder){ .error = error };
     b->g = ak_alloc(1, sizeof *b->g);
     if (!b->g)
-        fail_memory(b);
+        note_no_memory(b);
     add_expr(b, AK_GRAMMAR_EXPR_NOTHING, 0, 0, 0);
     add_expr(b, AK_GRAMMAR_EXPR_EMPTY, 0, 0, 0);
 }
@@ -129,8 +129,9 @@ uint32_t ak_gb_bytes(struct ak_grammar_builder *b, const struct ak_grammar_byte_
     for (uint32_t i = g->n_sets, seen = 0; i-- > 0 && seen < 64; seen++)
         if (memcmp(&g->sets[i], set, sizeof *set) == 0)
             return b->set_exprs[i];
-    if (!reserve(b, &g->sets, &b->sets_capacity, g->n_sets, 1, sizeof *g->sets) ||
-        !reserve(b, &b->set_exprs, &b->set_exprs_capacity, g->n_sets, 1, sizeof *b->set_exprs))
+    if (!reserve_elements(b, &g->sets, &b->sets_capacity, g->n_sets, 1, sizeof *g->sets) ||
+        !reserve_elements(b, &b->set_exprs, &b->set_exprs_capacity, g->n_sets, 1,
+                          sizeof *b->set_exprs))
         return AK_GB_NOTHING;
     uint32_t expr = add_expr(b, AK_GRAMMAR_EXPR_BYTES, g->n_sets, 0, 0);
     g->sets[g->n_sets] = *set;
@@ -151,7 +152,7 @@ uint32_t ak_gb_literal(struct ak_grammar_builder *b, const char *bytes, size_t n
     struct ak_grammar *g = b->g;
     if (n == 0)
         return AK_GB_EMPTY;
-    if (!ak_gb_ok(b) || !reserve(b, &g->bytes, &b->bytes_capacity, g->n_bytes, n, 1))
+    if (!ak_gb_ok(b) || !reserve_elements(b, &g->bytes, &b->bytes_capacity, g->n_bytes, n, 1))
         return AK_GB_NOTHING;
     memcpy(g->bytes + g->n_bytes, bytes, n);
     g->n_bytes += (uint32_t)n;
@@ -169,7 +170,8 @@ static uint32_t add_expr_list(struct ak_grammar_builder *b, enum ak_grammar_expr
                               const uint32_t *exprs, uint32_t n, uint32_t neutral)
 {
     struct ak_grammar *g = b->g;
-    if (!ak_gb_ok(b) || !reserve(b, &g->lists, &b->lists_capacity, g->n_lists, n, sizeof *g->lists))
+    if (!ak_gb_ok(b) ||
+        !reserve_elements(b, &g->lists, &b->lists_capacity, g->n_lists, n, sizeof *g->lists))
         return AK_GB_NOTHING;
     uint32_t first = g->n_lists, kept = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -222,11 +224,12 @@ uint32_t ak_gb_repeat(struct ak_grammar_builder *b, uint32_t expr, uint32_t low,
 uint32_t ak_gb_declare_rule(struct ak_grammar_builder *b, const char *name, size_t n)
 {
     struct ak_grammar *g = b->g;
-    if (!ak_gb_ok(b) || !reserve(b, &g->rules, &b->rules_capacity, g->n_rules, 1, sizeof *g->rules))
+    if (!ak_gb_ok(b) ||
+        !reserve_elements(b, &g->rules, &b->rules_capacity, g->n_rules, 1, sizeof *g->rules))
         return 0;
     char *copy = ak_strndup(name, n);
     if (!copy)
-        fail_memory(b);
+        note_no_memory(b);
     else
         g->rules[g->n_rules++] = (struct ak_grammar_rule){ .name = copy };
     return g->n_rules - (copy != NULL);
@@ -255,13 +258,13 @@ uint32_t ak_gb_token(struct ak_grammar_builder *b, uint32_t id, const char *text
     struct ak_grammar *g = b->g;
     struct ak_grammar_token_ref token = { .id = id, .n = (uint32_t)n };
     if (!ak_gb_ok(b) ||
-        !reserve(b, &g->tokens, &b->tokens_capacity, g->n_tokens, 1, sizeof *g->tokens))
+        !reserve_elements(b, &g->tokens, &b->tokens_capacity, g->n_tokens, 1, sizeof *g->tokens))
         return AK_GB_NOTHING;
     if (text) {
         token.literal = ak_gb_literal(b, text, n);
         token.text = ak_strndup(text, n);
         if (!token.text) {
-            fail_memory(b);
+            note_no_memory(b);
             return AK_GB_NOTHING;
         }
     }
@@ -274,8 +277,9 @@ uint32_t ak_gb_members(struct ak_grammar_builder *b, const struct ak_grammar_mem
 {
     struct ak_grammar *g = b->g;
     if (!ak_gb_ok(b) ||
-        !reserve(b, &g->member, &b->member_capacity, g->n_member, n, sizeof *g->member) ||
-        !reserve(b, &g->members, &b->members_capacity, g->n_members, 1, sizeof *g->members))
+        !reserve_elements(b, &g->member, &b->member_capacity, g->n_member, n, sizeof *g->member) ||
+        !reserve_elements(b, &g->members, &b->members_capacity, g->n_members, 1,
+                          sizeof *g->members))
         return AK_GB_NOTHING;
     struct ak_grammar_members *m = &g->members[g->n_members++];
     *m = *layout;
@@ -303,13 +307,14 @@ uint32_t ak_gb_until(struct ak_grammar_builder *b, const struct ak_gb_keyword *k
                           "%zu trigger words of %zu bytes together: at least one and at most %d "
                           "bytes are expected",
                           n, bytes, AK_GRAMMAR_KEYWORD_BYTES_MAX);
-    if (!reserve(b, &g->automata, &b->automata_capacity, g->n_automata, 1, sizeof *g->automata) ||
-        !reserve(b, &g->lists, &b->lists_capacity, g->n_lists, n, sizeof *g->lists))
+    if (!reserve_elements(b, &g->automata, &b->automata_capacity, g->n_automata, 1,
+                          sizeof *g->automata) ||
+        !reserve_elements(b, &g->lists, &b->lists_capacity, g->n_lists, n, sizeof *g->lists))
         return AK_GB_NOTHING;
     struct ak_grammar_keyword_automaton w = { .continuations = g->n_lists,
                                               .n_continuations = (uint32_t)n };
     if (!ak_grammar_build_keyword_automaton(keywords, n, bytes, &w)) {
-        fail_memory(b);
+        note_no_memory(b);
         return AK_GB_NOTHING;
     }
     for (size_t i = 0; i < n; i++)

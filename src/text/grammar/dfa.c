@@ -9,7 +9,7 @@
 
 enum { DEAD = UINT32_MAX };
 
-static bool reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
+static bool reserve_one(void *array, uint32_t *capacity, uint32_t n, size_t size)
 {
     void **at = array, *grown;
     if (n < *capacity)
@@ -25,7 +25,7 @@ static bool reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
 bool ak_grammar_dfa_add_state(struct ak_grammar_dfa *d, bool accepting)
 {
     if (d->n_states == AK_GRAMMAR_DFA_STATES_MAX ||
-        !reserve(&d->states, &d->states_capacity, d->n_states, sizeof *d->states))
+        !reserve_one(&d->states, &d->states_capacity, d->n_states, sizeof *d->states))
         return false;
     d->states[d->n_states++] =
         (struct ak_grammar_dfa_state){ .first = d->n_edges, .accepting = accepting };
@@ -41,7 +41,7 @@ bool ak_grammar_dfa_add_edge(struct ak_grammar_dfa *d, uint32_t low, uint32_t hi
         return true;
     }
     if (d->n_edges == AK_GRAMMAR_DFA_EDGES_MAX ||
-        !reserve(&d->edges, &d->edges_capacity, d->n_edges, sizeof *d->edges))
+        !reserve_one(&d->edges, &d->edges_capacity, d->n_edges, sizeof *d->edges))
         return false;
     d->edges[d->n_edges++] = (struct ak_grammar_dfa_edge){ low, high, to };
     s->n++;
@@ -157,8 +157,8 @@ static uint32_t find_or_add_pair(struct product *p, uint32_t *n, uint32_t a, uin
         if (p->pairs[i - 1].a == a && p->pairs[i - 1].b == b)
             return i - 1;
     if (*n == AK_GRAMMAR_DFA_STATES_MAX ||
-        !reserve(&p->pairs, &p->capacity, *n, sizeof *p->pairs) ||
-        !reserve(&p->links, &p->links_capacity, *n, sizeof *p->links))
+        !reserve_one(&p->pairs, &p->capacity, *n, sizeof *p->pairs) ||
+        !reserve_one(&p->links, &p->links_capacity, *n, sizeof *p->links))
         return DEAD;
     p->pairs[*n].a = a;
     p->pairs[*n].b = b;

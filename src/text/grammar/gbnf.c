@@ -28,7 +28,7 @@ static uint32_t get_column(struct parser *p)
     return p->column;
 }
 
-static uint32_t fail(struct parser *p, const char *found, const char *expected)
+static uint32_t fail_gbnf(struct parser *p, const char *found, const char *expected)
 {
     return ak_gb_fail(&p->builder, AKUNU_ERROR_FORMAT, "%u:%u: found %s, expected %s", p->line,
                       get_column(p), found, expected);
@@ -39,9 +39,9 @@ static uint32_t fail_unexpected(struct parser *p, const char *expected)
 {
     char shown[AK_SHOW_BYTES], found[AK_SHOW_BYTES + 2];
     if (p->at >= p->end)
-        return fail(p, "the end of the grammar", expected);
+        return fail_gbnf(p, "the end of the grammar", expected);
     if (*p->at == '\n' || *p->at == '\r')
-        return fail(p, "the end of the line", expected);
+        return fail_gbnf(p, "the end of the line", expected);
     size_t n = ak_utf8_next(p->at, (size_t)(p->end - p->at)).bytes;
     ak_show(p->at, n, shown);
     shown[32] = '\0';
@@ -49,7 +49,7 @@ static uint32_t fail_unexpected(struct parser *p, const char *expected)
     size_t length = strlen(shown);
     memcpy(found + 1, shown, length);
     memcpy(found + 1 + length, "\"", 2);
-    return fail(p, found, expected);
+    return fail_gbnf(p, found, expected);
 }
 
 static bool is_ok(const struct parser *p)
@@ -61,7 +61,7 @@ static int peek(const struct parser *p)
     return p->at < p->end ? (unsigned char)*p->at : -1;
 }
 
-static bool take(struct parser *p, char c)
+static bool take_char(struct parser *p, char c)
 {
     if (peek(p) != (unsigned char)c)
         return false;
@@ -100,7 +100,7 @@ static bool is_name_char(int c)
            c == '_';
 }
 
-static size_t read_name(struct parser *p, const char **start)
+static size_t read_rule_name(struct parser *p, const char **start)
 {
     *start = p->at;
     while (is_name_char(peek(p)))
@@ -178,8 +178,8 @@ static uint32_t parse_hex(struct parser *p, int n)
         value = value << 4 | digit;
     }
     if (value > AK_GRAMMAR_CODE_POINT_MAX || (value >= 0xd800 && value <= 0xdfff))
-        return fail(p, "an escape that is not a character",
-                    "U+0000 to U+10FFFF without surrogates");
+        return fail_gbnf(p, "an escape that is not a character",
+                         "U+0000 to U+10FFFF without surrogates");
     return value;
 }
 
@@ -188,7 +188,7 @@ static uint32_t parse_character(struct parser *p)
 {
     if (peek(p) == '\n' || peek(p) == '\r' || p->at >= p->end)
         return fail_unexpected(p, "a character");
-    if (!take(p, '\\')) {
+    if (!take_char(p, '\\')) {
         struct ak_utf8 c = ak_utf8_next(p->at, (size_t)(p->end - p->at));
         p->at += c.bytes;
         return c.code;
@@ -236,7 +236,7 @@ static uint32_t parse_literal(struct parser *p)
         p->builder.status = ak_fail_memory(p->builder.error, "a grammar", 0);
         return AK_GB_NOTHING;
     }
-    while (is_ok(p) && !take(p, '"')) {
+    while (is_ok(p) && !take_char(p, '"')) {
         if (p->at >= p->end || *p->at == '\n' || *p->at == '\r')
             fail_unexpected(p, "the closing quote");
         else
@@ -251,20 +251,21 @@ static uint32_t parse_literal(struct parser *p)
 static uint32_t parse_class(struct parser *p)
 {
     struct ak_grammar_char_set set = { 0 };
-    bool inverted = take(p, '^'), empty = true;
-    while (is_ok(p) && !take(p, ']')) {
+    bool inverted = take_char(p, '^'), empty = true;
+    while (is_ok(p) && !take_char(p, ']')) {
         uint32_t low = parse_character(p), high = low;
         if (peek(p) == '-' && p->at + 1 < p->end && p->at[1] != ']') {
             p->at++;
             high = parse_character(p);
             if (is_ok(p) && high < low)
-                fail(p, "a range that falls", "one from the lower character to the higher one");
+                fail_gbnf(p, "a range that falls",
+                          "one from the lower character to the higher one");
         }
         ak_grammar_char_set_add(&p->builder, &set, low, high);
         empty = false;
     }
     if (is_ok(p) && empty && !inverted)
-        fail(p, "a class of no character", "at least one character");
+        fail_gbnf(p, "a class of no character", "at least one character");
     ak_grammar_char_set_normalize(&set);
     if (inverted)
         ak_grammar_char_set_invert(&p->builder, &set);
@@ -282,7 +283,7 @@ static uint32_t parse_number(struct parser *p, const char *expected)
     for (; peek(p) >= '0' && peek(p) <= '9'; p->at++) {
         value = value * 10 + (uint64_t)(peek(p) - '0');
         if (value > AK_GRAMMAR_GBNF_REPEAT_MAX)
-            return fail(p, "a number above 1000000000", "a smaller one");
+            return fail_gbnf(p, "a number above 1000000000", "a smaller one");
     }
     return (uint32_t)value;
 }
@@ -291,15 +292,15 @@ static uint32_t parse_number(struct parser *p, const char *expected)
 static uint32_t parse_token(struct parser *p, bool negated)
 {
     const char *start = p->at - 1;
-    if (take(p, '[')) {
+    if (take_char(p, '[')) {
         uint32_t id = parse_number(p, "a token's number");
-        if (is_ok(p) && (!take(p, ']') || !take(p, '>')))
+        if (is_ok(p) && (!take_char(p, ']') || !take_char(p, '>')))
             fail_unexpected(p, "\"]>\" after a token's number");
         return ak_gb_token(&p->builder, id, NULL, 0, negated);
     }
     while (p->at < p->end && *p->at != '>' && *p->at != '\n' && *p->at != '\r')
         p->at++;
-    if (!take(p, '>') || p->at - start == 2)
+    if (!take_char(p, '>') || p->at - start == 2)
         return fail_unexpected(p, "a token's text and \">\"");
     return ak_gb_token(&p->builder, 0, start, (size_t)(p->at - start), negated);
 }
@@ -309,10 +310,10 @@ static uint32_t parse_alternation(struct parser *p, bool nested);
 static uint32_t parse_group(struct parser *p)
 {
     if (++p->nesting > AK_GRAMMAR_GBNF_NESTING_MAX)
-        return fail(p, "more than 200 groups in each other", "fewer");
+        return fail_gbnf(p, "more than 200 groups in each other", "fewer");
     skip_whitespace(p, true);
     uint32_t expr = parse_alternation(p, true);
-    if (is_ok(p) && !take(p, ')'))
+    if (is_ok(p) && !take_char(p, ')'))
         fail_unexpected(p, "\")\"");
     p->nesting--;
     return expr;
@@ -331,20 +332,21 @@ static uint32_t parse_any_character(struct parser *p)
 static bool parse_item(struct parser *p, uint32_t *expr)
 {
     const char *start;
-    if (take(p, '"')) {
+    if (take_char(p, '"')) {
         *expr = parse_literal(p);
-    } else if (take(p, '[')) {
+    } else if (take_char(p, '[')) {
         *expr = parse_class(p);
-    } else if (take(p, '(')) {
+    } else if (take_char(p, '(')) {
         *expr = parse_group(p);
-    } else if (take(p, '.')) {
+    } else if (take_char(p, '.')) {
         *expr = parse_any_character(p);
-    } else if (take(p, '<')) {
+    } else if (take_char(p, '<')) {
         *expr = parse_token(p, false);
-    } else if (take(p, '!')) {
-        *expr = take(p, '<') ? parse_token(p, true) : fail_unexpected(p, "a token after \"!\"");
+    } else if (take_char(p, '!')) {
+        *expr =
+            take_char(p, '<') ? parse_token(p, true) : fail_unexpected(p, "a token after \"!\"");
     } else if (is_name_char(peek(p))) {
-        size_t n = read_name(p, &start);
+        size_t n = read_rule_name(p, &start);
         *expr = ak_gb_rule_ref(&p->builder, find_or_add_rule(p, start, n));
     } else {
         return false;
@@ -358,29 +360,29 @@ static void parse_repeat_counts(struct parser *p, uint32_t *low, uint32_t *high)
     skip_whitespace(p, false);
     *low = *high = parse_number(p, "a number of times");
     skip_whitespace(p, false);
-    if (is_ok(p) && take(p, ',')) {
+    if (is_ok(p) && take_char(p, ',')) {
         skip_whitespace(p, false);
         *high =
             peek(p) == '}' ? AK_GRAMMAR_UNBOUNDED : parse_number(p, "a number of times or \"}\"");
         skip_whitespace(p, false);
     }
-    if (is_ok(p) && !take(p, '}'))
+    if (is_ok(p) && !take_char(p, '}'))
         fail_unexpected(p, "\"}\"");
     else if (is_ok(p) && *high < *low)
-        fail(p, "fewer times at most than at least", "the smaller number first");
+        fail_gbnf(p, "fewer times at most than at least", "the smaller number first");
 }
 
 static uint32_t parse_repeats(struct parser *p, uint32_t expr, bool nested)
 {
     for (skip_whitespace(p, nested); is_ok(p); skip_whitespace(p, nested)) {
         uint32_t low = 0, high = AK_GRAMMAR_UNBOUNDED;
-        if (take(p, '+'))
+        if (take_char(p, '+'))
             low = 1;
-        else if (take(p, '?'))
+        else if (take_char(p, '?'))
             high = 1;
-        else if (take(p, '{'))
+        else if (take_char(p, '{'))
             parse_repeat_counts(p, &low, &high);
-        else if (!take(p, '*'))
+        else if (!take_char(p, '*'))
             break;
         expr = ak_gb_repeat(&p->builder, expr, low, high);
     }
@@ -404,7 +406,7 @@ static uint32_t parse_alternation(struct parser *p, bool nested)
     do {
         skip_whitespace(p, nested || list.n > 0);
         ak_gb_append(&p->builder, &list, parse_sequence(p, nested));
-    } while (is_ok(p) && take(p, '|'));
+    } while (is_ok(p) && take_char(p, '|'));
     uint32_t expr = ak_gb_alternation(&p->builder, list.items, list.n);
     ak_free(list.items);
     return expr;
@@ -413,7 +415,7 @@ static uint32_t parse_alternation(struct parser *p, bool nested)
 static void parse_definition(struct parser *p)
 {
     const char *start;
-    size_t n = read_name(p, &start);
+    size_t n = read_rule_name(p, &start);
     if (n == 0) {
         fail_unexpected(p, "the name of a rule");
         return;
@@ -484,7 +486,7 @@ ak_status ak_grammar_from_gbnf(const char *text, size_t n_bytes, const char *roo
                 p.line++;
                 p.line_start = p.at + 1;
             }
-        fail(&p, "a byte that is not UTF-8", "a text in UTF-8");
+        fail_gbnf(&p, "a byte that is not UTF-8", "a text in UTF-8");
     }
     skip_whitespace(&p, true);
     while (is_ok(&p) && p.at < p.end)

@@ -23,7 +23,7 @@ static int peek(const struct reader *r)
     return r->at < r->end ? (unsigned char)*r->at : -1;
 }
 
-static bool take(struct reader *r, char c)
+static bool take_char(struct reader *r, char c)
 {
     if (peek(r) != (unsigned char)c)
         return false;
@@ -31,7 +31,7 @@ static bool take(struct reader *r, char c)
     return true;
 }
 
-static uint32_t fail(struct reader *r, ak_status status, const char *what)
+static uint32_t fail_pattern(struct reader *r, ak_status status, const char *what)
 {
     return ak_gb_fail(&r->builder, status, "%s at character %zu", what,
                       (size_t)(r->at - r->text) + 1);
@@ -39,17 +39,17 @@ static uint32_t fail(struct reader *r, ak_status status, const char *what)
 
 static uint32_t fail_format(struct reader *r, const char *what)
 {
-    return fail(r, AKUNU_ERROR_FORMAT, what);
+    return fail_pattern(r, AKUNU_ERROR_FORMAT, what);
 }
 
-static bool reserve(struct reader *r, void *array, uint32_t *capacity, uint32_t n, uint32_t more,
-                    size_t size)
+static bool reserve_elements(struct reader *r, void *array, uint32_t *capacity, uint32_t n,
+                             uint32_t more, size_t size)
 {
     void **at = array, *grown;
     if (!is_ok(r) || *capacity - n >= more)
         return is_ok(r);
     if (n + more > AK_GRAMMAR_PATTERN_NODES_MAX) {
-        fail(r, AKUNU_ERROR_UNSUPPORTED, "too large a pattern");
+        fail_pattern(r, AKUNU_ERROR_UNSUPPORTED, "too large a pattern");
         return false;
     }
     grown = ak_realloc(*at, (size_t)(n + more) * 2, size);
@@ -65,7 +65,7 @@ static bool reserve(struct reader *r, void *array, uint32_t *capacity, uint32_t 
 static uint32_t add_node(struct reader *r, struct ak_grammar_pattern_node n)
 {
     struct ak_grammar_pattern *p = r->p;
-    if (!reserve(r, &p->nodes, &p->nodes_capacity, p->n_nodes, 1, sizeof *p->nodes))
+    if (!reserve_elements(r, &p->nodes, &p->nodes_capacity, p->n_nodes, 1, sizeof *p->nodes))
         return 0;
     p->nodes[p->n_nodes] = n;
     return p->n_nodes++;
@@ -75,7 +75,7 @@ static uint32_t add_node(struct reader *r, struct ak_grammar_pattern_node n)
 static uint32_t add_chars(struct reader *r, struct ak_grammar_char_set *s)
 {
     struct ak_grammar_pattern *p = r->p;
-    if (!reserve(r, &p->sets, &p->sets_capacity, p->n_sets, 1, sizeof *p->sets)) {
+    if (!reserve_elements(r, &p->sets, &p->sets_capacity, p->n_sets, 1, sizeof *p->sets)) {
         ak_grammar_char_set_free(s);
         return 0;
     }
@@ -90,7 +90,7 @@ static uint32_t add_list(struct reader *r, enum ak_grammar_pattern_kind kind,
                          const struct ak_gb_list *items)
 {
     struct ak_grammar_pattern *p = r->p;
-    if (!reserve(r, &p->lists, &p->lists_capacity, p->n_lists, items->n, sizeof *p->lists))
+    if (!reserve_elements(r, &p->lists, &p->lists_capacity, p->n_lists, items->n, sizeof *p->lists))
         return 0;
     if (items->n > 0)
         memcpy(p->lists + p->n_lists, items->items, items->n * sizeof *items->items);
@@ -124,14 +124,14 @@ static uint32_t parse_hex(struct reader *r, int n)
 static uint32_t parse_unicode_escape(struct reader *r)
 {
     uint32_t value = 0;
-    if (take(r, '{')) {
+    if (take_char(r, '{')) {
         do {
             uint32_t digit = parse_hex_digit(peek(r));
             if (digit == 16 || value > AK_GRAMMAR_CODE_POINT_MAX)
                 return fail_format(r, "\\u{…} is not a character");
             value = value << 4 | digit;
             r->at++;
-        } while (!take(r, '}'));
+        } while (!take_char(r, '}'));
     } else {
         value = parse_hex(r, 4);
         if (value >> 10 == 0xd800 >> 10 && r->end - r->at >= 6 && r->at[0] == '\\' &&
@@ -164,7 +164,8 @@ static bool parse_class_escape(struct reader *r, struct ak_grammar_char_set *s)
     if (peek(r) != '{' || !close) {
         fail_format(r, "\\p without {…}");
     } else if (!ak_grammar_char_set_add_property(&r->builder, s, start, (size_t)(close - start))) {
-        fail(r, AKUNU_ERROR_UNSUPPORTED, "a property of characters other than a general category");
+        fail_pattern(r, AKUNU_ERROR_UNSUPPORTED,
+                     "a property of characters other than a general category");
     } else {
         r->at = close + 1;
         if (c == 'P')
@@ -203,15 +204,15 @@ static uint32_t parse_character_escape(struct reader *r, bool in_class)
         if (in_class)
             return '\b';
         r->at--;
-        return fail(r, AKUNU_ERROR_UNSUPPORTED, "a word boundary (\\b)");
-    case 'B': r->at--; return fail(r, AKUNU_ERROR_UNSUPPORTED, "a word boundary (\\B)");
-    case 'k': r->at--; return fail(r, AKUNU_ERROR_UNSUPPORTED, "a backreference (\\k)");
+        return fail_pattern(r, AKUNU_ERROR_UNSUPPORTED, "a word boundary (\\b)");
+    case 'B': r->at--; return fail_pattern(r, AKUNU_ERROR_UNSUPPORTED, "a word boundary (\\B)");
+    case 'k': r->at--; return fail_pattern(r, AKUNU_ERROR_UNSUPPORTED, "a backreference (\\k)");
     default:
         if (strchr(syntax, c) || (in_class && c == '-'))
             return (uint32_t)c;
         r->at--;
         if (c >= '1' && c <= '9')
-            return fail(r, AKUNU_ERROR_UNSUPPORTED, "a backreference");
+            return fail_pattern(r, AKUNU_ERROR_UNSUPPORTED, "a backreference");
         return fail_format(r, "an unknown escape");
     }
 }
@@ -232,7 +233,7 @@ static bool parse_class_member(struct reader *r, struct ak_grammar_char_set *s, 
         fail_format(r, "a class without an end");
         return true;
     }
-    if (!take(r, '\\')) {
+    if (!take_char(r, '\\')) {
         *c = parse_character(r);
         return false;
     }
@@ -249,8 +250,8 @@ static bool parse_class_member(struct reader *r, struct ak_grammar_char_set *s, 
 static uint32_t parse_class(struct reader *r)
 {
     struct ak_grammar_char_set s = { 0 };
-    bool inverted = take(r, '^');
-    while (is_ok(r) && !take(r, ']')) {
+    bool inverted = take_char(r, '^');
+    while (is_ok(r) && !take_char(r, ']')) {
         uint32_t low = 0, high;
         bool is_class = parse_class_member(r, &s, &low);
         high = low;
@@ -276,23 +277,23 @@ static uint32_t parse_alternation(struct reader *r);
 /* After '('. */
 static uint32_t parse_group(struct reader *r)
 {
-    if (take(r, '?')) {
+    if (take_char(r, '?')) {
         if (r->end - r->at >= 2 && r->at[0] == '<' && r->at[1] != '=' && r->at[1] != '!') {
             const char *close = memchr(r->at, '>', (size_t)(r->end - r->at));
             if (!close)
                 return fail_format(r, "a group's name without an end");
             r->at = close + 1;
-        } else if (!take(r, ':')) {
-            return fail(r, AKUNU_ERROR_UNSUPPORTED,
-                        peek(r) == '=' || peek(r) == '!' || peek(r) == '<' ?
-                            "lookaround (\"(?\")" :
-                            "a kind of group (\"(?\")");
+        } else if (!take_char(r, ':')) {
+            return fail_pattern(r, AKUNU_ERROR_UNSUPPORTED,
+                                peek(r) == '=' || peek(r) == '!' || peek(r) == '<' ?
+                                    "lookaround (\"(?\")" :
+                                    "a kind of group (\"(?\")");
         }
     }
     if (++r->nesting > AK_GRAMMAR_PATTERN_NESTING_MAX)
-        return fail(r, AKUNU_ERROR_UNSUPPORTED, "groups nested too deep");
+        return fail_pattern(r, AKUNU_ERROR_UNSUPPORTED, "groups nested too deep");
     uint32_t inner = parse_alternation(r);
-    if (is_ok(r) && !take(r, ')'))
+    if (is_ok(r) && !take_char(r, ')'))
         fail_format(r, "a group without an end");
     r->nesting--;
     return inner;
@@ -351,9 +352,9 @@ static void parse_repeat_counts(struct reader *r, uint32_t *low, uint32_t *high)
 {
     bool closed = parse_number(r, low);
     *high = *low;
-    if (closed && take(r, ',') && !parse_number(r, high))
+    if (closed && take_char(r, ',') && !parse_number(r, high))
         *high = AK_GRAMMAR_UNBOUNDED;
-    if (!closed || !take(r, '}'))
+    if (!closed || !take_char(r, '}'))
         fail_format(r, "a repeat count is expected in {…}");
     else if (*high < *low)
         fail_format(r, "repeat counts out of order");
@@ -362,15 +363,15 @@ static void parse_repeat_counts(struct reader *r, uint32_t *low, uint32_t *high)
 static uint32_t parse_repeat(struct reader *r)
 {
     uint32_t low = 0, high = AK_GRAMMAR_UNBOUNDED, inner = parse_atom(r);
-    if (take(r, '+'))
+    if (take_char(r, '+'))
         low = 1;
-    else if (take(r, '?'))
+    else if (take_char(r, '?'))
         high = 1;
-    else if (take(r, '{'))
+    else if (take_char(r, '{'))
         parse_repeat_counts(r, &low, &high);
-    else if (!take(r, '*'))
+    else if (!take_char(r, '*'))
         return inner;
-    take(r, '?'); /* a lazy repeat matches the same texts */
+    take_char(r, '?'); /* a lazy repeat matches the same texts */
     return add_node(r,
                     (struct ak_grammar_pattern_node){
                         .kind = AK_GRAMMAR_PATTERN_REPEAT, .a = inner, .low = low, .high = high });
@@ -391,7 +392,7 @@ static uint32_t parse_alternation(struct reader *r)
     struct ak_gb_list items = { 0 };
     do
         ak_gb_append(&r->builder, &items, parse_sequence(r));
-    while (is_ok(r) && take(r, '|'));
+    while (is_ok(r) && take_char(r, '|'));
     uint32_t out = add_list(r, AK_GRAMMAR_PATTERN_ALTERNATION, &items);
     ak_free(items.items);
     return out;

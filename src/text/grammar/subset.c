@@ -153,7 +153,7 @@ static int compare_u32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool reserve(void *array, uint32_t *capacity, uint32_t n, size_t size)
+static bool reserve_one(void *array, uint32_t *capacity, uint32_t n, size_t size)
 {
     void **at = array, *grown;
     if (n <= *capacity)
@@ -180,9 +180,9 @@ static uint32_t intern_set(struct subset_builder *m)
             memcmp(s->pool + s->list[i - 1].first, m->set, m->n_set * sizeof *m->set) == 0)
             return i - 1;
     if (s->n == AK_GRAMMAR_DFA_STATES_MAX ||
-        !reserve(&s->list, &s->list_capacity, s->n + 1, sizeof *s->list) ||
-        !reserve(&s->links, &s->links_capacity, s->n + 1, sizeof *s->links) ||
-        !reserve(&s->pool, &s->pool_capacity, s->n_pool + m->n_set, sizeof *s->pool))
+        !reserve_one(&s->list, &s->list_capacity, s->n + 1, sizeof *s->list) ||
+        !reserve_one(&s->links, &s->links_capacity, s->n + 1, sizeof *s->links) ||
+        !reserve_one(&s->pool, &s->pool_capacity, s->n_pool + m->n_set, sizeof *s->pool))
         return STATE_NONE;
     if (m->n_set > 0)
         memcpy(s->pool + s->n_pool, m->set, m->n_set * sizeof *m->set);

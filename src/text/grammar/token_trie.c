@@ -23,7 +23,7 @@ static int compare_bytes(const void *a, const void *b)
 }
 
 /* Reads the bytes of each token, and marks end tokens and non-text tokens. */
-static ak_status read_tokens(struct ak_grammar_token_trie *t, struct ak_error *error)
+static ak_status read_trie_tokens(struct ak_grammar_token_trie *t, struct ak_error *error)
 {
     size_t capacity = 0, n = 0;
     for (uint32_t i = 0; i < t->n_tokens; i++) {
@@ -139,7 +139,7 @@ ak_status ak_grammar_token_trie_create(const struct ak_tokenizer *tokenizer, uin
                            AKUNU_OK :
                            ak_fail_memory(error, "the vocabulary's trie", 0);
     if (status == AKUNU_OK)
-        status = read_tokens(t, error);
+        status = read_trie_tokens(t, error);
     if (status == AKUNU_OK)
         status = build_nodes(t, error);
     if (status != AKUNU_OK) {

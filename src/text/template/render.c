@@ -15,13 +15,14 @@ enum { N_REASONING = sizeof reasoning_fields / sizeof *reasoning_fields };
 static const char tag[] = "CONTINUE_FINAL_MESSAGE_TAG ";
 enum { TAG_BYTES = sizeof tag - 1 };
 
-static ak_status fail_memory(struct ak_error *error)
+static ak_status no_memory(struct ak_error *error)
 {
     return ak_fail_memory(error, "a conversation", 0);
 }
 
 /* ---- Reading ------------------------------------------------------------ */
-static ak_status parse(const char *text, const char *what, json_t **out, struct ak_error *error)
+static ak_status parse_argument(const char *text, const char *what, json_t **out,
+                                struct ak_error *error)
 {
     ak_status status = ak_json_parse_input(text, strlen(text), out, error);
     if (status == AKUNU_ERROR_FORMAT && error)
@@ -35,7 +36,7 @@ static ak_status parse(const char *text, const char *what, json_t **out, struct 
 static ak_status parse_list(const char *text, const char *what, json_t **out,
                             struct ak_error *error)
 {
-    AK_TRY(parse(text, what, out, error));
+    AK_TRY(parse_argument(text, what, out, error));
     if (!json_is_array(*out))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s: %s is given, where a list is expected",
                        what, ak_json_kind(*out));
@@ -102,14 +103,14 @@ static ak_status parse_messages(const char *text, json_t **out, struct ak_error 
             "messages: the conversation is empty, where at least one message is expected");
     for (size_t i = 0; i < json_array_size(*out); i++)
         if (json_array_set_new(*out, i, clean_message(json_array_get(*out, i))) != 0)
-            return fail_memory(error);
+            return no_memory(error);
     return AKUNU_OK;
 }
 
 /* ---- Variables of a template -------------------------------------------- */
 static ak_status set(json_t *variables, const char *name, json_t *value, struct ak_error *error)
 {
-    return json_object_set_new(variables, name, value) == 0 ? AKUNU_OK : fail_memory(error);
+    return json_object_set_new(variables, name, value) == 0 ? AKUNU_OK : no_memory(error);
 }
 
 static ak_status set_list(json_t *variables, const char *name, const char *text,
@@ -138,7 +139,7 @@ static ak_status set_kwargs(json_t *variables, const char *text, struct ak_error
     static const char *const taken[] = { "messages", "tools", "documents",
                                          "add_generation_prompt" };
     json_t *kwargs = NULL;
-    ak_status status = parse(text, "kwargs", &kwargs, error);
+    ak_status status = parse_argument(text, "kwargs", &kwargs, error);
     if (status == AKUNU_OK && (!json_is_object(kwargs) || ak_wide_text(kwargs)))
         status = ak_fail(error, AKUNU_ERROR_ARGUMENT,
                          "kwargs: %s is given, where an object is expected", ak_json_kind(kwargs));
@@ -148,7 +149,7 @@ static ak_status set_kwargs(json_t *variables, const char *text, struct ak_error
                 ak_fail(error, AKUNU_ERROR_ARGUMENT,
                         "kwargs: \"%s\" is given by itself, and cannot be among them", taken[i]);
     if (status == AKUNU_OK && json_object_update(variables, kwargs) != 0)
-        status = fail_memory(error);
+        status = no_memory(error);
     json_decref(kwargs);
     return status;
 }
@@ -158,7 +159,7 @@ static ak_status set_variables(const struct ak_tmpl_set *chat, const struct akun
 {
     json_t *messages = NULL;
     if (json_object_update(variables, chat->tokens) != 0)
-        return fail_memory(error);
+        return no_memory(error);
     AK_TRY(set_token(variables, "bos_token", input->bos_token, error));
     AK_TRY(set_token(variables, "eos_token", input->eos_token, error));
     if (input->kwargs)
@@ -194,7 +195,7 @@ static ak_status put_tag(json_t *object, const char *field, struct continuation 
     size_t n = json_string_length(value);
     char *tagged = ak_alloc(n + sizeof tag, 1);
     if (!tagged)
-        return fail_memory(error);
+        return no_memory(error);
     memcpy(tagged, json_string_value(value), n);
     memcpy(tagged + n, tag, sizeof tag);
     if (!last->text) {
@@ -204,7 +205,7 @@ static ak_status put_tag(json_t *object, const char *field, struct continuation 
     bool fine =
         last->text && json_object_set_new(object, field, json_stringn(tagged, n + TAG_BYTES)) == 0;
     ak_free(tagged);
-    return fine ? AKUNU_OK : fail_memory(error);
+    return fine ? AKUNU_OK : no_memory(error);
 }
 
 static ak_status tag_last_part(const json_t *parts, const char *field, struct continuation *last,
@@ -267,13 +268,13 @@ static ak_status tag_conversation(json_t *variables, const struct akunu_chat *in
                        field);
     json_t *own = json_deep_copy(message); /* its members may be shared */
     if (!own)
-        return fail_memory(error);
+        return no_memory(error);
     if (json_array_set_new(messages, json_array_size(messages) - 1, own) != 0)
-        return fail_memory(error);
+        return no_memory(error);
     return tag_message(own, field, t, last, error);
 }
 
-static void strip(const char **text, size_t *n)
+static void strip_text(const char **text, size_t *n)
 {
     struct ak_jstr s = { .bytes = *text, .n = *n };
     size_t begin, end;
@@ -297,7 +298,7 @@ static ak_status cut_prompt(const struct continuation *last, char *prompt, size_
 {
     const char *text = last->text;
     size_t n_text = last->n;
-    strip(&text, &n_text);
+    strip_text(&text, &n_text);
     char *at = (char *)(uintptr_t)find_last(prompt, *n, tag, TAG_BYTES - 1);
     if (!at || (n_text > 0 && !memmem(prompt, *n, text, n_text)))
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
@@ -314,9 +315,9 @@ static ak_status cut_prompt(const struct continuation *last, char *prompt, size_
 }
 
 /* ---- The whole ---------------------------------------------------------- */
-static ak_status render(const struct ak_tmpl_set *chat, const struct akunu_chat *input,
-                        json_t *variables, struct continuation *last, char **out, size_t *n_bytes,
-                        struct ak_error *error)
+static ak_status render_template(const struct ak_tmpl_set *chat, const struct akunu_chat *input,
+                                 json_t *variables, struct continuation *last, char **out,
+                                 size_t *n_bytes, struct ak_error *error)
 {
     const struct ak_tmpl_entry *t;
     AK_TRY(ak_tmpl_select(chat, input->name, input->tools != NULL, &t, error));
@@ -337,8 +338,9 @@ ak_status ak_tmpl_render(const struct ak_tmpl_set *chat, const struct akunu_chat
     json_t *variables = json_object();
     struct continuation last = { NULL, 0 };
     *out = NULL;
-    ak_status status =
-        variables ? render(chat, input, variables, &last, out, n_bytes, error) : fail_memory(error);
+    ak_status status = variables ?
+                           render_template(chat, input, variables, &last, out, n_bytes, error) :
+                           no_memory(error);
     ak_free(last.text);
     json_decref(variables);
     if (status == AKUNU_OK)

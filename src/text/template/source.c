@@ -54,7 +54,8 @@ static ak_status read_files(struct ak_tmpl_set *chat, const struct ak_provider *
 }
 
 /* A text, or a list of named texts, of which the last one of a name counts. */
-static ak_status read_value(struct ak_tmpl_set *chat, const json_t *value, struct ak_error *error)
+static ak_status read_template_value(struct ak_tmpl_set *chat, const json_t *value,
+                                     struct ak_error *error)
 {
     if (json_is_string(value))
         return ak_tmpl_add(chat, make_text("default"), get_text(value), error);
@@ -77,7 +78,7 @@ static ak_status read_json(struct ak_tmpl_set *chat, const struct ak_provider *p
 {
     json_t *root;
     AK_TRY(ak_provider_json(p, file, &root, error));
-    ak_status status = read_value(chat, json_object_get(root, "chat_template"), error);
+    ak_status status = read_template_value(chat, json_object_get(root, "chat_template"), error);
     if (status != AKUNU_OK)
         ak_error_prefix(error, file);
     json_decref(root);

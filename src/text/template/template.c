@@ -24,7 +24,7 @@ static const char chatml[] =
     "{%- endif %}\n";
 static const struct ak_text default_name = { "default", 7 };
 
-static ak_status create(struct ak_tmpl_set **out, struct ak_error *error)
+static ak_status create_set(struct ak_tmpl_set **out, struct ak_error *error)
 {
     *out = ak_alloc(1, sizeof **out);
     if (!*out)
@@ -78,7 +78,7 @@ static ak_status open_model(struct ak_tmpl_set *chat, const struct ak_provider *
 ak_status ak_tmpl_open(const struct ak_provider *p, struct ak_tmpl_set **out,
                        struct ak_error *error)
 {
-    ak_status status = create(out, error);
+    ak_status status = create_set(out, error);
     if (status == AKUNU_OK)
         status = open_model(*out, p, error);
     return free_on_failure(out, status);
@@ -87,7 +87,7 @@ ak_status ak_tmpl_open(const struct ak_provider *p, struct ak_tmpl_set **out,
 ak_status ak_tmpl_from_text(struct ak_text text, const struct ak_tmpl_set *tokens,
                             struct ak_tmpl_set **out, struct ak_error *error)
 {
-    ak_status status = create(out, error);
+    ak_status status = create_set(out, error);
     if (status == AKUNU_OK && tokens && json_object_update((*out)->tokens, tokens->tokens) != 0)
         status = ak_fail_memory(error, "special tokens", 0);
     if (status == AKUNU_OK)

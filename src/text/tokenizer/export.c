@@ -31,7 +31,7 @@ static bool is_wordpiece(const struct ak_tokenizer *t)
     return t->pipeline && t->pipeline->model == AK_TOK_MODEL_WORDPIECE;
 }
 
-static ak_status add(struct exporter *e, const char *bytes, size_t n)
+static ak_status add_bytes(struct exporter *e, const char *bytes, size_t n)
 {
     return ak_buffer_add(&e->out->bytes, bytes, n, e->error);
 }
@@ -41,7 +41,7 @@ static ak_status add_printable(struct exporter *e, struct ak_text text)
 {
     char out[4];
     for (uint32_t i = 0; i < text.n; i++)
-        AK_TRY(add(e, out, ak_tok_encode_printable((unsigned char)text.bytes[i], out)));
+        AK_TRY(add_bytes(e, out, ak_tok_encode_printable((unsigned char)text.bytes[i], out)));
     return AKUNU_OK;
 }
 
@@ -51,24 +51,24 @@ static ak_status add_wordpiece(struct exporter *e, struct ak_text text)
     size_t n_next = strlen(e->t->pipeline->subword_prefix);
     if (n_next > 0 && text.n > n_next &&
         memcmp(text.bytes, e->t->pipeline->subword_prefix, n_next) == 0)
-        return add(e, text.bytes + n_next, text.n - n_next);
-    AK_TRY(add(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES));
-    return add(e, text.bytes, text.n);
+        return add_bytes(e, text.bytes + n_next, text.n - n_next);
+    AK_TRY(add_bytes(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES));
+    return add_bytes(e, text.bytes, text.n);
 }
 
 /* SentencePiece: loading has turned ▁ into spaces. */
 static ak_status add_metaspace(struct exporter *e, struct ak_text text)
 {
     for (uint32_t i = 0; i < text.n; i++)
-        AK_TRY(text.bytes[i] == ' ' ? add(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES) :
-                                      add(e, &text.bytes[i], 1));
+        AK_TRY(text.bytes[i] == ' ' ? add_bytes(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES) :
+                                      add_bytes(e, &text.bytes[i], 1));
     return AKUNU_OK;
 }
 
 static ak_status add_byte_token(struct exporter *e, unsigned byte)
 {
     char text[8];
-    return add(e, text, (size_t)snprintf(text, sizeof text, "<0x%02X>", byte));
+    return add_bytes(e, text, (size_t)snprintf(text, sizeof text, "<0x%02X>", byte));
 }
 
 /* The byte of a byte token; -1: another token. */
@@ -90,7 +90,7 @@ static ak_status add_normal(struct exporter *e, uint32_t id)
     if (!t->pipeline)
         return add_metaspace(e, ak_tok_bytes_get(&t->token_bytes, id));
     struct ak_text word = ak_tok_bytes_get(&t->pipeline->words, id);
-    return is_wordpiece(t) ? add_wordpiece(e, word) : add(e, word.bytes, word.n);
+    return is_wordpiece(t) ? add_wordpiece(e, word) : add_bytes(e, word.bytes, word.n);
 }
 
 /* Added tokens. In SentencePiece vocabularies llama.cpp matches them before spaces become ▁. */
@@ -98,7 +98,7 @@ static ak_status add_added(struct exporter *e, struct ak_text text)
 {
     const struct ak_tokenizer *t = e->t;
     if (t->byte_level || is_wordpiece(t))
-        return add(e, text.bytes, text.n);
+        return add_bytes(e, text.bytes, text.n);
     AK_TRY(ak_buffer_reserve(&e->out->bytes, text.n, e->error));
     e->out->bytes.n +=
         ak_tok_decode_metaspace(text.bytes, text.n, e->out->bytes.bytes + e->out->bytes.n);
@@ -110,8 +110,8 @@ static ak_status add_unused(struct exporter *e, uint32_t id)
     char text[24];
     e->out->types[id] = TYPE_UNUSED;
     if (is_wordpiece(e->t))
-        AK_TRY(add(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES));
-    return add(e, text, (size_t)snprintf(text, sizeof text, "[PAD%u]", (unsigned)id));
+        AK_TRY(add_bytes(e, AK_TOK_METASPACE, AK_TOK_METASPACE_BYTES));
+    return add_bytes(e, text, (size_t)snprintf(text, sizeof text, "[PAD%u]", (unsigned)id));
 }
 
 static ak_status add_token(struct exporter *e, uint32_t id)
@@ -129,9 +129,11 @@ static ak_status add_token(struct exporter *e, uint32_t id)
         e->out->types[id] = (int32_t)id == t->unknown && !t->byte_level && !is_wordpiece(t) ?
                                 TYPE_UNKNOWN :
                                 TYPE_CONTROL;
-        return add(e, text.bytes, text.n);
+        return add_bytes(e, text.bytes, text.n);
     case AK_TOK_KIND_ADDED: e->out->types[id] = TYPE_USER_DEFINED; return add_added(e, text);
-    case AK_TOK_KIND_UNUSED: e->out->types[id] = TYPE_UNUSED; return add(e, text.bytes, text.n);
+    case AK_TOK_KIND_UNUSED:
+        e->out->types[id] = TYPE_UNUSED;
+        return add_bytes(e, text.bytes, text.n);
     default: break;
     }
     e->out->types[id] = byte >= 0                                   ? TYPE_BYTE :
@@ -196,7 +198,7 @@ static ak_status add_merges(struct exporter *e, const struct ak_tok_pair *pairs,
     for (uint32_t i = 0; i < n; i++) {
         size_t begin = e->out->bytes.n;
         AK_TRY(add_printable(e, ak_tok_bytes_get(&e->t->token_bytes, pairs[i].left)));
-        AK_TRY(add(e, " ", 1));
+        AK_TRY(add_bytes(e, " ", 1));
         AK_TRY(add_printable(e, ak_tok_bytes_get(&e->t->token_bytes, pairs[i].right)));
         e->out->merges[i] =
             (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
@@ -301,9 +303,9 @@ static ak_status add_charsmap(struct exporter *e)
         return AKUNU_OK;
     uint32_t array = step->map.n_nodes * 4;
     size_t begin = e->out->bytes.n;
-    AK_TRY(add(e, (const char *)&array, sizeof array));
-    AK_TRY(add(e, (const char *)step->map.nodes, array));
-    AK_TRY(add(e, step->map.texts, step->map.n_text_bytes));
+    AK_TRY(add_bytes(e, (const char *)&array, sizeof array));
+    AK_TRY(add_bytes(e, (const char *)step->map.nodes, array));
+    AK_TRY(add_bytes(e, step->map.texts, step->map.n_text_bytes));
     e->out->vocab.charsmap =
         (struct ak_text){ (const char *)(uintptr_t)begin, (uint32_t)(e->out->bytes.n - begin) };
     return AKUNU_OK;
@@ -354,7 +356,7 @@ static ak_status fill_byte_level(struct exporter *e, struct ak_text pre)
     return status;
 }
 
-static ak_status fill(struct exporter *e, struct ak_text pre)
+static ak_status fill_export(struct exporter *e, struct ak_text pre)
 {
     const struct ak_tokenizer *t = e->t;
     struct ak_vocab *v = &e->out->vocab;
@@ -416,7 +418,7 @@ ak_status ak_tok_export_vocab(const struct ak_tokenizer *t, uint32_t n_tokens, s
 {
     struct exporter e = { .t = t, .out = out, .n = n_tokens, .error = error };
     *out = (struct ak_tok_export){ .tokens = NULL };
-    AK_TRY(fill(&e, pre));
+    AK_TRY(fill_export(&e, pre));
     set_addresses(out, n_tokens);
     return AKUNU_OK;
 }

@@ -110,7 +110,7 @@ struct part {
     size_t n, capacity;
 };
 
-static ak_status reserve(struct part *p, size_t n, struct ak_error *error)
+static ak_status reserve_ids(struct part *p, size_t n, struct ak_error *error)
 {
     if (p->capacity - p->n >= n)
         return AKUNU_OK;
@@ -123,14 +123,14 @@ static ak_status reserve(struct part *p, size_t n, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status add_text(const struct ak_tokenizer *t, const char *text, size_t n, struct part *p,
-                          struct ak_error *error)
+static ak_status append_ids(const struct ak_tokenizer *t, const char *text, size_t n,
+                            struct part *p, struct ak_error *error)
 {
     size_t n_ids;
-    AK_TRY(reserve(p, n + 1, error)); /* nearly always enough */
+    AK_TRY(reserve_ids(p, n + 1, error)); /* nearly always enough */
     AK_TRY(ak_tok_encode(t, text, n, 0, p->ids + p->n, p->capacity - p->n, &n_ids, error));
     if (n_ids > p->capacity - p->n) {
-        AK_TRY(reserve(p, n_ids, error));
+        AK_TRY(reserve_ids(p, n_ids, error));
         AK_TRY(ak_tok_encode(t, text, n, 0, p->ids + p->n, n_ids, &n_ids, error));
     }
     p->n += n_ids;
@@ -146,23 +146,23 @@ static ak_status add_continued(const struct ak_tokenizer *t, const char *text, s
     struct ak_buffer joined = { .what = "a prompt" };
     struct part alone = { .n = 0 }, both = { .n = 0 };
     if (t->byte_level)
-        return add_text(t, text, n, p, error);
+        return append_ids(t, text, n, p, error);
     ak_status status = ak_buffer_add(&joined, lead, sizeof lead - 1, error);
     if (status == AKUNU_OK)
-        status = add_text(t, lead, sizeof lead - 1, &alone, error);
+        status = append_ids(t, lead, sizeof lead - 1, &alone, error);
     if (status == AKUNU_OK)
         status = ak_buffer_add(&joined, text, n, error);
     if (status == AKUNU_OK)
-        status = add_text(t, joined.bytes, joined.n, &both, error);
+        status = append_ids(t, joined.bytes, joined.n, &both, error);
     if (status == AKUNU_OK && both.n >= alone.n &&
         memcmp(both.ids, alone.ids, alone.n * sizeof *alone.ids) == 0) {
-        status = reserve(p, both.n - alone.n, error);
+        status = reserve_ids(p, both.n - alone.n, error);
         if (status == AKUNU_OK) {
             memcpy(p->ids + p->n, both.ids + alone.n, (both.n - alone.n) * sizeof *both.ids);
             p->n += both.n - alone.n;
         }
     } else if (status == AKUNU_OK) {
-        status = add_text(t, text, n, p, error);
+        status = append_ids(t, text, n, p, error);
     }
     ak_buffer_free(&joined);
     ak_free(alone.ids);
@@ -198,7 +198,7 @@ static ak_status encode_part(const struct ak_tokenizer *t, struct ak_text text, 
     while (left > 0) {
         cut = find_cut(t, at, left);
         size_t n = cut ? cut : left;
-        AK_TRY(continues ? add_continued(t, at, n, p, error) : add_text(t, at, n, p, error));
+        AK_TRY(continues ? add_continued(t, at, n, p, error) : append_ids(t, at, n, p, error));
         at += n;
         left -= n;
         continues = true;

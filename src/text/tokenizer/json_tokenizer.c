@@ -146,8 +146,8 @@ static ak_status load_added(struct ak_tok_json_loader *m)
 
 /* ---- Decoding of each token --------------------------------------------- */
 /* Writes what token `id` decodes to into w->text. */
-static ak_status decode(struct ak_tok_json_loader *m, uint32_t id, struct ak_tok_matcher *matcher,
-                        struct ak_tok_scratch *w)
+static ak_status decode_token(struct ak_tok_json_loader *m, uint32_t id,
+                              struct ak_tok_matcher *matcher, struct ak_tok_scratch *w)
 {
     const struct ak_tok_pipeline *p = m->t->pipeline;
     struct ak_text token = m->tokens[id];
@@ -178,7 +178,7 @@ static ak_status decode_all(struct ak_tok_json_loader *m, struct ak_tok_matcher 
 {
     for (uint32_t id = 0; id < m->n; id++) {
         if (m->tokens[id].bytes) {
-            AK_TRY(decode(m, id, matcher, w));
+            AK_TRY(decode_token(m, id, matcher, w));
             AK_TRY(ak_buffer_add(all, w->text.bytes, w->text.n, m->error));
             sizes[id] = (uint32_t)w->text.n;
         }
@@ -276,7 +276,7 @@ static ak_status check_affixes(const struct ak_tok_json_loader *m)
     return AKUNU_OK;
 }
 
-static ak_status load(struct ak_tok_json_loader *m)
+static ak_status load_parts(struct ak_tok_json_loader *m)
 {
     struct ak_tokenizer *t = m->t;
 
@@ -343,7 +343,7 @@ ak_status ak_tok_json_parse(struct ak_text bytes, const char *name, json_t **out
 
 static ak_status load_all(struct ak_tok_json_loader *m, const struct ak_tok_json_source *source)
 {
-    AK_TRY(load(m));
+    AK_TRY(load_parts(m));
     m->t->bos = find_token(m->t, source->config, "bos_token");
     m->t->eos = find_token(m->t, source->config, "eos_token");
     if (m->t->bos < 0 && m->t->pipeline->n_prefix > 0)

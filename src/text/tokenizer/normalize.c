@@ -179,8 +179,8 @@ static ak_status replace(const struct ak_tok_transform *s, const char *text, siz
     return at < n ? ak_buffer_add(out, text + at, n - at, error) : AKUNU_OK;
 }
 
-static ak_status strip(const struct ak_tok_transform *s, const char *text, size_t n,
-                       struct ak_buffer *out, struct ak_error *error)
+static ak_status strip_whitespace(const struct ak_tok_transform *s, const char *text, size_t n,
+                                  struct ak_buffer *out, struct ak_error *error)
 {
     size_t begin = 0, end = 0;
 
@@ -299,7 +299,7 @@ static ak_status apply_normalizer(const struct ak_tok_transform *s, const char *
         return add_normal_form(text, n, stable | UTF8PROC_COMPOSE | UTF8PROC_COMPAT, out, error);
     case AK_TOK_NORM_NFKD:
         return add_normal_form(text, n, stable | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT, out, error);
-    case AK_TOK_NORM_STRIP: return strip(s, text, n, out, error);
+    case AK_TOK_NORM_STRIP: return strip_whitespace(s, text, n, out, error);
     case AK_TOK_NORM_REPLACE: return replace(s, text, n, m, out, error);
     case AK_TOK_NORM_PREPEND:
         if (n > 0)

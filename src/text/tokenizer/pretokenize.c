@@ -62,7 +62,8 @@ static ak_status fail_unknown_name(struct ak_text name, struct ak_error *error)
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
 
-static ak_status fill(struct ak_tok_pretokenizer *p, struct ak_text name, struct ak_error *error)
+static ak_status fill_pretokenizer(struct ak_tok_pretokenizer *p, struct ak_text name,
+                                   struct ak_error *error)
 {
     p->rule = find_rule(name);
     if (!p->rule)
@@ -83,7 +84,7 @@ ak_status ak_tok_pretokenizer_create(struct ak_text name, struct ak_tok_pretoken
     *out = NULL;
     if (!p)
         return ak_fail_memory(error, "the pre-tokenizer", sizeof *p);
-    ak_status status = fill(p, name, error);
+    ak_status status = fill_pretokenizer(p, name, error);
     if (status != AKUNU_OK) {
         ak_tok_pretokenizer_free(p);
         return status;

@@ -157,8 +157,8 @@ static ak_status compile(struct ak_tok_regex *r, struct ak_text pattern, char *o
     return AKUNU_OK;
 }
 
-static ak_status fill(struct ak_tok_regex *r, struct ak_text pattern, bool is_limited,
-                      struct ak_error *error)
+static ak_status fill_regex(struct ak_tok_regex *r, struct ak_text pattern, bool is_limited,
+                            struct ak_error *error)
 {
     if (pattern.n > MAX_PATTERN_BYTES)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
@@ -188,7 +188,7 @@ ak_status ak_tok_regex_compile(struct ak_text pattern, bool is_limited, struct a
     *out = NULL;
     if (!r)
         return ak_fail_memory(error, "a pattern", sizeof *r);
-    ak_status status = fill(r, pattern, is_limited, error);
+    ak_status status = fill_regex(r, pattern, is_limited, error);
     if (status != AKUNU_OK) {
         ak_tok_regex_free(r);
         return status;

@@ -232,8 +232,8 @@ static ak_status decode_added(struct ak_tok_spm *m, struct ak_buffer *decoded,
 
 /* The format does not state which tokens are added: BPE models by convention add BOS, Unigram
  * models EOS. */
-static ak_status create(const struct ak_tok_spm *m, struct ak_tokenizer **out,
-                        struct ak_error *error)
+static ak_status create_tokenizer(const struct ak_tok_spm *m, struct ak_tokenizer **out,
+                                  struct ak_error *error)
 {
     struct ak_vocab vocab = ak_vocab_none;
 
@@ -266,7 +266,7 @@ ak_status ak_tok_from_sentencepiece(struct ak_text bytes, struct ak_tokenizer **
     if (status == AKUNU_OK)
         status = decode_added(&m, &decoded, error);
     if (status == AKUNU_OK)
-        status = create(&m, out, error);
+        status = create_tokenizer(&m, out, error);
     ak_buffer_free(&decoded);
     ak_tok_spm_free(&m);
     return status;

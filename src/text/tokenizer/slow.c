@@ -147,7 +147,7 @@ static ak_status restore_defaults(struct ak_tok_slow *s, json_t *defaults)
 }
 
 /* special_tokens_map.json counts only if tokenizer_config.json has no added_tokens_decoder. */
-static ak_status read_options(struct ak_tok_slow *s)
+static ak_status read_slow_options(struct ak_tok_slow *s)
 {
     json_t *defaults = json_loads(s->class->options, 0, NULL);
 
@@ -184,7 +184,7 @@ static ak_status build(struct ak_tok_slow *s, struct ak_tokenizer **out)
             return ak_tok_from_sentencepiece(bytes, out, s->error);
         AK_TRY(check_spm(s));
     }
-    AK_TRY(read_options(s));
+    AK_TRY(read_slow_options(s));
     AK_TRY(s->class->build(s));
     AK_TRY(add_vocab(s));
     AK_TRY(ak_tok_slow_add_tokens(s));

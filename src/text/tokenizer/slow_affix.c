@@ -53,7 +53,7 @@ static ak_status put_template(struct ak_tok_slow *s, const struct affixes *a)
 }
 
 /* Adds the token to a list of affixes, if there is one of that name. */
-static void take(const struct ak_tok_slow *s, const char *name, const char **list, size_t *n)
+static void take_affix(const struct ak_tok_slow *s, const char *name, const char **list, size_t *n)
 {
     if (name && ak_tok_slow_find_id(s, name) >= 0)
         list[(*n)++] = name;
@@ -84,9 +84,9 @@ static ak_status put_flagged(struct ak_tok_slow *s)
     AK_TRY(ak_tok_slow_flag(s, "add_bos_token", false, &bos));
     AK_TRY(ak_tok_slow_flag(s, "add_eos_token", false, &eos));
     if (bos)
-        take(s, ak_tok_slow_name(s, "bos_token"), a.before, &a.n_before);
+        take_affix(s, ak_tok_slow_name(s, "bos_token"), a.before, &a.n_before);
     if (eos)
-        take(s, ak_tok_slow_name(s, "eos_token"), a.after, &a.n_after);
+        take_affix(s, ak_tok_slow_name(s, "eos_token"), a.after, &a.n_after);
     return put_template(s, &a);
 }
 
@@ -102,12 +102,12 @@ static ak_status put_whisper(struct ak_tok_slow *s)
     AK_TRY(ak_tok_slow_flag(s, "predict_timestamps", false, &timestamps));
     snprintf(language_token, sizeof language_token, "<|%s|>", language ? language : "");
     snprintf(task_token, sizeof task_token, "<|%s|>", task ? task : "");
-    take(s, "<|startoftranscript|>", a.before, &a.n_before);
-    take(s, language_token, a.before, &a.n_before);
-    take(s, task_token, a.before, &a.n_before);
+    take_affix(s, "<|startoftranscript|>", a.before, &a.n_before);
+    take_affix(s, language_token, a.before, &a.n_before);
+    take_affix(s, task_token, a.before, &a.n_before);
     if (!timestamps)
-        take(s, "<|notimestamps|>", a.before, &a.n_before);
-    take(s, ak_tok_slow_name(s, "eos_token"), a.after, &a.n_after);
+        take_affix(s, "<|notimestamps|>", a.before, &a.n_before);
+    take_affix(s, ak_tok_slow_name(s, "eos_token"), a.after, &a.n_after);
     AK_TRY(put_template(s, &a));
     json_object_del(json_object_get(s->root, "post_processor"), "pair"); /* it has no separator */
     return AKUNU_OK;
@@ -117,7 +117,7 @@ static ak_status put_eos(struct ak_tok_slow *s)
 {
     struct affixes a = { .n_before = 0 };
 
-    take(s, ak_tok_slow_name(s, "eos_token"), a.after, &a.n_after);
+    take_affix(s, ak_tok_slow_name(s, "eos_token"), a.after, &a.n_after);
     return put_template(s, &a);
 }
 

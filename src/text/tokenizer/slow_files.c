@@ -58,7 +58,7 @@ static json_t *get_model(const struct ak_tok_slow *s)
 /* ---- vocab.txt ---------------------------------------------------------- */
 /* A line is a token without the whitespace at its end; its number from 0 on is the id. Of two equal
  * lines the last one counts. */
-static ak_status read_tokens(const struct ak_tok_slow *s, json_t *vocab)
+static ak_status read_vocab_lines(const struct ak_tok_slow *s, json_t *vocab)
 {
     struct lines lines = { NULL, NULL, 0 };
     struct ak_text line;
@@ -93,7 +93,7 @@ ak_status ak_tok_slow_read_wordpiece(struct ak_tok_slow *s)
         return ak_tok_slow_fail_memory(s);
     if (unknown && json_object_set_new(get_model(s), "unk_token", json_string(unknown)) != 0)
         return ak_tok_slow_fail_memory(s);
-    return read_tokens(s, vocab);
+    return read_vocab_lines(s, vocab);
 }
 
 /* ---- vocab.json, merges.txt --------------------------------------------- */

@@ -22,8 +22,8 @@ static ak_status add_span(struct ak_tok_spans *spans, size_t begin, size_t end, 
 }
 
 /* Adds a match or the text between two matches; `start` of a part says which. */
-static ak_status add_part(struct ak_tok_scratch *w, size_t begin, size_t end, bool match,
-                          struct ak_error *error)
+static ak_status add_match(struct ak_tok_scratch *w, size_t begin, size_t end, bool match,
+                           struct ak_error *error)
 {
     return add_span(&w->parts, begin, end, match, error);
 }
@@ -41,11 +41,11 @@ static ak_status find_pattern(const struct ak_tok_transform *s, const char *text
         AK_TRY(ak_tok_find_match(s, m, subject, n, at, false, &begin, &end, error));
         if (begin == SIZE_MAX)
             break;
-        AK_TRY(add_part(w, span.begin + at, span.begin + begin, s->invert, error));
-        AK_TRY(add_part(w, span.begin + begin, span.begin + end, !s->invert, error));
+        AK_TRY(add_match(w, span.begin + at, span.begin + begin, s->invert, error));
+        AK_TRY(add_match(w, span.begin + begin, span.begin + end, !s->invert, error));
         at = end;
     }
-    return add_part(w, span.begin + at, span.end, s->invert, error);
+    return add_match(w, span.begin + at, span.end, s->invert, error);
 }
 
 /* Each character of the kind is a match of its own; a run of others is one part. */
@@ -57,13 +57,13 @@ static ak_status find_characters(bool (*is)(uint32_t c), const char *text, struc
     for (size_t at = span.begin; at < span.end;) {
         struct ak_utf8 c = ak_utf8_next(text + at, span.end - at);
         if (c.valid && is(c.code)) {
-            AK_TRY(add_part(w, from, at, false, error));
-            AK_TRY(add_part(w, at, at + c.bytes, true, error));
+            AK_TRY(add_match(w, from, at, false, error));
+            AK_TRY(add_match(w, at, at + c.bytes, true, error));
             from = at + c.bytes;
         }
         at += c.bytes;
     }
-    return add_part(w, from, span.end, false, error);
+    return add_match(w, from, span.end, false, error);
 }
 
 static int get_word_kind(const char *text, size_t n, uint8_t *bytes)
@@ -88,7 +88,7 @@ static ak_status find_words(const char *text, struct ak_tok_span span, struct ak
             at += bytes;
             next = at < span.end ? get_word_kind(text + at, span.end - at, &bytes) : -1;
         }
-        AK_TRY(add_part(w, from, at, kind == 0, error));
+        AK_TRY(add_match(w, from, at, kind == 0, error));
     }
     return AKUNU_OK;
 }

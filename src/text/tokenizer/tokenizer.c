@@ -86,7 +86,7 @@ static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vo
     return AKUNU_OK;
 }
 
-static ak_status check(const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status check_vocab(const struct ak_vocab *vocab, struct ak_error *error)
 {
     if (vocab->model.n == 0 || vocab->n_tokens == 0 || !vocab->tokens)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
@@ -189,7 +189,8 @@ static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                                                load_unigram(t, vocab, error);
 }
 
-static ak_status load(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error)
+static ak_status load_ids(struct ak_tokenizer *t, const struct ak_vocab *vocab,
+                          struct ak_error *error)
 {
     uint64_t bytes = 0;
 
@@ -215,11 +216,11 @@ ak_status ak_tok_create(const struct ak_vocab *vocab, struct ak_tokenizer **out,
                         struct ak_error *error)
 {
     *out = NULL;
-    AK_TRY(check(vocab, error));
+    AK_TRY(check_vocab(vocab, error));
     struct ak_tokenizer *t = ak_alloc(1, sizeof *t);
     if (!t)
         return ak_fail_memory(error, "the tokenizer", sizeof *t);
-    ak_status status = load(t, vocab, error);
+    ak_status status = load_ids(t, vocab, error);
     if (status != AKUNU_OK) {
         ak_tok_free(t);
         return status;
@@ -287,8 +288,8 @@ int32_t ak_tok_bos(const struct ak_tokenizer *t)
     return t->bos;
 }
 
-static ak_status add_text(struct ak_tok_encoding *r, const char *text, size_t n, bool control,
-                          bool start, struct ak_error *error)
+static ak_status encode_text(struct ak_tok_encoding *r, const char *text, size_t n, bool control,
+                             bool start, struct ak_error *error)
 {
     if (r->t->pipeline)
         return ak_tok_pipeline_encode(r, text, n, control, start, error);
@@ -394,8 +395,9 @@ ak_status ak_tok_encode(const struct ak_tokenizer *t, const char *text, size_t n
         ak_tok_push(&r, t->bos);
     if ((flags & AKUNU_ADD_SPECIAL) && t->pipeline)
         push_all(&r, t->pipeline->prefix_ids, t->pipeline->n_prefix);
-    ak_status status = ak_tok_encode_parts(
-        &r, &t->specials, text, n_bytes, (flags & AKUNU_PARSE_SPECIAL) != 0, true, add_text, error);
+    ak_status status =
+        ak_tok_encode_parts(&r, &t->specials, text, n_bytes, (flags & AKUNU_PARSE_SPECIAL) != 0,
+                            true, encode_text, error);
     if ((flags & AKUNU_ADD_SPECIAL) && t->pipeline)
         push_all(&r, t->pipeline->suffix_ids, t->pipeline->n_suffix);
     if ((flags & AKUNU_ADD_SPECIAL) && t->add_eos && t->eos >= 0)

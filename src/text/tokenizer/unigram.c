@@ -4,7 +4,7 @@
 #include "text/tokenizer/internal.h"
 #include "base/utf8.h"
 
-static ak_status reserve(struct ak_tok_scratch *w, size_t n, struct ak_error *error)
+static ak_status reserve_lattice(struct ak_tok_scratch *w, size_t n, struct ak_error *error)
 {
     if (n <= w->capacity)
         return AKUNU_OK;
@@ -91,7 +91,7 @@ ak_status ak_tok_unigram_encode_word(struct ak_tok_encoding *r, const char *text
 {
     struct ak_tok_scratch *w = &r->scratch;
 
-    AK_TRY(reserve(w, n + 1, error));
+    AK_TRY(reserve_lattice(w, n + 1, error));
     memset(w->lengths, 0, (n + 1) * sizeof *w->lengths);
     w->scores[0] = 0;
     for (size_t at = 0; at < n;) {

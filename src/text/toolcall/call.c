@@ -167,7 +167,7 @@ static enum ak_tc_result fail_name_end(struct ak_tc_parser *r, const char *end)
                                end + strspn(end, " "));
 }
 
-static enum ak_tc_result read_name(struct ak_tc_parser *r)
+static enum ak_tc_result read_call_name(struct ak_tc_parser *r)
 {
     const struct ak_tc_syntax *syntax = r->syntax;
     const char *end = syntax->name_end ? syntax->name_end : "";
@@ -264,7 +264,7 @@ static enum ak_tc_result read_state(struct ak_tc_parser *r)
     switch (r->state) {
     case AK_TC_STATE_SYNTAX: return select_syntax(r);
     case AK_TC_STATE_SECTION: return read_section(r);
-    case AK_TC_STATE_NAME: return read_name(r);
+    case AK_TC_STATE_NAME: return read_call_name(r);
     case AK_TC_STATE_ARGUMENTS: return read_arguments(r);
     default: return read_end(r);
     }

@@ -194,7 +194,7 @@ static enum result read_scalar(struct reader *r)
     return put(r, "\"", 1);
 }
 
-static enum result read_value(struct reader *r)
+static enum result read_literal(struct reader *r)
 {
     char c = r->text[r->pos];
 
@@ -311,7 +311,7 @@ static enum result read_state(struct reader *r)
     case FIRST:
     case NEXT: return read_element(r);
     case COLON: return read_colon(r);
-    case VALUE: return read_value(r);
+    case VALUE: return read_literal(r);
     case VALUE_END: return read_separator(r);
     case STRING: return r->l->quote ? read_gemma_string(r) : read_python_string(r);
     }

@@ -152,7 +152,7 @@ static enum ak_tc_result finish_value(struct ak_tc_parser *r, size_t end, size_t
     return AK_TC_CONTINUE;
 }
 
-static enum ak_tc_result read_value(struct ak_tc_parser *r)
+static enum ak_tc_result read_parameter(struct ak_tc_parser *r)
 {
     const char *text = r->text.bytes, *end = r->syntax->value_end;
     struct ak_tc_call *call = &r->call;
@@ -189,7 +189,7 @@ enum ak_tc_result ak_tc_read_parameters(struct ak_tc_parser *r)
     switch ((enum step)r->call.step) {
     case SEPARATOR: return read_separator(r);
     case KEY: return read_key(r);
-    case VALUE: return read_value(r);
+    case VALUE: return read_parameter(r);
     }
     return AK_TC_MALFORMED;
 }

@@ -3,14 +3,14 @@
 #include "text/toolcall/parser.h"
 #include "base/utf8.h"
 
-static enum ak_tc_result add_text(struct ak_tc_parser *r, const char *bytes, size_t n)
+static enum ak_tc_result append_utf8(struct ak_tc_parser *r, const char *bytes, size_t n)
 {
     return ak_tc_check(r, ak_buffer_add(&r->text, bytes, n, &r->error));
 }
 
 static enum ak_tc_result add_invalid(struct ak_tc_parser *r)
 {
-    return add_text(r, "\xEF\xBF\xBD", 3);
+    return append_utf8(r, "\xEF\xBF\xBD", 3);
 }
 
 /* Completes a character that began in earlier input; *used gets the number of bytes taken. */
@@ -24,7 +24,7 @@ static enum ak_tc_result complete_char(struct ak_tc_parser *r, const char *bytes
             r->n_partial++;
             ++*used;
         } else if (c.valid) {
-            AK_TC_TRY(add_text(r, r->partial, c.bytes));
+            AK_TC_TRY(append_utf8(r, r->partial, c.bytes));
             r->n_partial = 0;
             ++*used;
         } else { /* the new byte does not belong to it */
@@ -42,7 +42,7 @@ enum ak_tc_result ak_tc_add_bytes(struct ak_tc_parser *r, const char *bytes, siz
     AK_TC_TRY(complete_char(r, bytes, n, &at));
     while (at < n) {
         size_t valid = ak_utf8_valid_bytes(bytes + at, n - at);
-        AK_TC_TRY(add_text(r, bytes + at, valid));
+        AK_TC_TRY(append_utf8(r, bytes + at, valid));
         at += valid;
         if (at == n)
             break;

@@ -25,7 +25,7 @@ struct bench {
     double kv_token_bytes;          /* bytes of keys and values per token, all layers */
 };
 
-static bool on_cancel(void *user)
+static bool is_canceled(void *user)
 {
     (void)user;
     return cli_is_interrupted();
@@ -34,14 +34,14 @@ static bool on_cancel(void *user)
 static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *ids, int64_t n)
 {
     size_t last;
-    if (n > 0 && akunu_session_prefill(b->loaded->session, sequence, ids, (size_t)n, on_cancel,
+    if (n > 0 && akunu_session_prefill(b->loaded->session, sequence, ids, (size_t)n, is_canceled,
                                        NULL, &last) != AKUNU_OK)
         return cli_fail_library();
     return CLI_EXIT_OK;
 }
 
 /* Runs n passes of one token per sequence. */
-static int decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_sequences)
+static int time_decode(struct bench *b, const akunu_token *ids, int64_t n, int64_t n_sequences)
 {
     for (int64_t i = 0; i < n; i++) {
         for (int64_t s = 0; s < n_sequences; s++)
@@ -99,7 +99,8 @@ static int run_passes(struct bench *b, const struct cli_bench_test *test, int64_
     const akunu_token *ids = b->ids + test->depth;
     if (test->n_prompt > 0)
         return prefill(b, b->sequences[0], ids, test->n_prompt);
-    return decode(b, ids, test->n_generate < limit ? test->n_generate : limit, test->n_sequences);
+    return time_decode(b, ids, test->n_generate < limit ? test->n_generate : limit,
+                       test->n_sequences);
 }
 
 /* Runs the test once from its depth. *seconds: the time it took. */

@@ -11,7 +11,7 @@ static double all_seconds(const struct akunu_time *t)
     return t->seconds + t->wait_seconds;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_seconds(const void *a, const void *b)
 {
     double x = all_seconds(a), y = all_seconds(b);
     return (x < y) - (x > y);
@@ -37,7 +37,7 @@ int cli_bench_break_down(struct akunu_session *session, struct cli_bench_breakdo
         out->sum.ops += row->ops;
         out->n++;
     }
-    qsort(out->rows, out->n, sizeof *out->rows, compare);
+    qsort(out->rows, out->n, sizeof *out->rows, compare_seconds);
     return CLI_EXIT_OK;
 }
 

@@ -20,7 +20,7 @@ void cli_bench_name(const struct cli_bench_test *t, char *out)
 }
 
 /* ---- Statistics --------------------------------------------------------- */
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -32,7 +32,7 @@ double cli_bench_median(const double *samples, size_t n)
     if (!sorted)
         return NAN;
     memcpy(sorted, samples, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare);
+    qsort(sorted, n, sizeof *sorted, compare_doubles);
     median = 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
     free(sorted);
     return median;

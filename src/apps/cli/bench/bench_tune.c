@@ -23,14 +23,14 @@ struct tuning {
     int n_rounds; /* runs per candidate, interleaved; the fastest counts */
 };
 
-static bool on_progress(double fraction, void *user)
+static bool show_progress(double fraction, void *user)
 {
     struct cli_progress *progress = user;
     cli_progress_show(progress, "tuning", fraction);
     return !cli_is_interrupted();
 }
 
-static bool on_cancel(void *user)
+static bool is_canceled(void *user)
 {
     (void)user;
     return cli_is_interrupted();
@@ -70,7 +70,7 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
     double started = cli_seconds();
     if (code == CLI_EXIT_OK &&
         akunu_session_prefill(t->loaded->session, t->loaded->sequence, t->ids, (size_t)n_prompt,
-                              on_cancel, NULL, &last) != AKUNU_OK)
+                              is_canceled, NULL, &last) != AKUNU_OK)
         code = cli_fail_library();
     *prompt = fmax(*prompt, (double)n_prompt / fmax(cli_seconds() - started, 1e-9));
     started = cli_seconds();
@@ -90,7 +90,7 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
 }
 
 /* The candidate with the best score; 0 if the first one, the default, is about as good. */
-static uint32_t choose(const uint32_t *candidates, const double *scores, size_t n)
+static uint32_t choose_best(const uint32_t *candidates, const double *scores, size_t n)
 {
     size_t best = 0;
     for (size_t i = 1; i < n; i++)
@@ -126,7 +126,7 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
                 return code;
             scores[i] = fmax(scores[i], sqrt(prompt * generate));
         }
-    profile->threads = choose(candidates, scores, n);
+    profile->threads = choose_best(candidates, scores, n);
     return CLI_EXIT_OK;
 }
 
@@ -145,7 +145,7 @@ static int tune_chunk(struct tuning *t, struct akunu_profile *profile, int64_t n
             if (code != CLI_EXIT_OK)
                 return code;
         }
-    profile->prefill_chunk = choose(candidates, scores, N);
+    profile->prefill_chunk = choose_best(candidates, scores, N);
     return CLI_EXIT_OK;
 }
 
@@ -224,8 +224,9 @@ int cli_bench_tune(const struct cli_options *o)
     if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
         return cli_fail_library();
     unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
-    enum akunu_status status = akunu_profile_tune(o->load.cpu, threads, (unsigned)o->repetitions,
-                                                  on_progress, &progress, &profile, sizeof profile);
+    enum akunu_status status =
+        akunu_profile_tune(o->load.cpu, threads, (unsigned)o->repetitions, show_progress, &progress,
+                           &profile, sizeof profile);
     cli_progress_end(&progress);
     if (status == AKUNU_OK)
         status = akunu_profile_write(&profile, path);

@@ -51,7 +51,7 @@ static void remember(struct cli_chat *chat, const char *line)
 }
 
 /* ---- A message ---------------------------------------------------------- */
-static int append(struct cli_text *text, const char *bytes, size_t n)
+static int append_bytes(struct cli_text *text, const char *bytes, size_t n)
 {
     char *larger = realloc(text->bytes, text->n + n + 2);
     if (!larger)
@@ -97,12 +97,12 @@ static int read_message(struct cli_chat *chat, struct cli_text *text, enum cli_l
                 line += 3;
                 n -= 3;
             } else if (!first) {
-                code = append(text, "\n", 1);
+                code = append_bytes(text, "\n", 1);
             }
             bool closes = block && ends_block(line, n);
             bool continues = !block && n > 0 && line[n - 1] == '\\';
             if (code == CLI_EXIT_OK)
-                code = append(text, line, n - (closes ? 3 : continues ? 1 : 0));
+                code = append_bytes(text, line, n - (closes ? 3 : continues ? 1 : 0));
             goes_on = block ? !closes :
                               continues || (line[0] != '/' && cli_line_is_waiting(chat->editor));
             continue;
@@ -117,7 +117,7 @@ static bool is_whitespace(const struct cli_text *text)
     return strspn(text->bytes, " \t\r\n") == text->n;
 }
 
-static int take(struct cli_chat *chat, const struct cli_text *text)
+static int take_message(struct cli_chat *chat, const struct cli_text *text)
 {
     int code;
     if (is_whitespace(text))
@@ -151,7 +151,7 @@ static int converse(struct cli_chat *chat)
             fputc('\n', stderr);
         code = read_message(chat, &text, &result);
         if (code == CLI_EXIT_OK && result == CLI_LINE_TEXT)
-            code = take(chat, &text);
+            code = take_message(chat, &text);
         free(text.bytes);
         if (result == CLI_LINE_DROPPED)
             cli_interrupt_clear();

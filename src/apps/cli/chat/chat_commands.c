@@ -81,17 +81,17 @@ static int save(struct cli_chat *chat, const char *argument)
     return *argument ? cli_chat_save(chat, argument) : needs_file("save");
 }
 
-static int load(struct cli_chat *chat, const char *argument)
+static int load_chat(struct cli_chat *chat, const char *argument)
 {
     return *argument ? cli_chat_load(chat, argument) : needs_file("load");
 }
 
-static int read_file(struct cli_chat *chat, const char *argument)
+static int attach_file(struct cli_chat *chat, const char *argument)
 {
     return *argument ? cli_chat_read(chat, argument) : needs_file("read");
 }
 
-static int leave(struct cli_chat *chat, const char *argument)
+static int leave_chat(struct cli_chat *chat, const char *argument)
 {
     (void)argument;
     chat->quit = true;
@@ -105,9 +105,10 @@ const struct cli_chat_command cli_chat_commands[] = {
     { "regen", "", "answer the last message again", CLI_CHAT_NOTHING, regenerate },
     { "system", "[TEXT]", "show the system prompt, or set it; - takes it away", CLI_CHAT_TEXT,
       set_system },
-    { "read", "FILE", "put the text of a file before the next message", CLI_CHAT_FILE, read_file },
+    { "read", "FILE", "put the text of a file before the next message", CLI_CHAT_FILE,
+      attach_file },
     { "save", "FILE", "write the conversation as JSON", CLI_CHAT_FILE, save },
-    { "load", "FILE", "go on with a conversation that was saved", CLI_CHAT_FILE, load },
+    { "load", "FILE", "go on with a conversation that was saved", CLI_CHAT_FILE, load_chat },
     { "model", "[NAME]", "go on with another model, or list the installed ones", CLI_CHAT_MODEL,
       cli_chat_change_model },
     { "set", "[KEY VALUE]", "list how tokens are sampled, or change it: /set temp 0.2",
@@ -115,7 +116,7 @@ const struct cli_chat_command cli_chat_commands[] = {
     { "show", "[template]", "model, template, context and sampling, or the template's text",
       CLI_CHAT_WHAT, cli_chat_show },
     { "stats", "", "speeds, context and memory", CLI_CHAT_NOTHING, cli_chat_stats },
-    { "exit", "", "leave; so does Ctrl-D", CLI_CHAT_NOTHING, leave },
+    { "exit", "", "leave; so does Ctrl-D", CLI_CHAT_NOTHING, leave_chat },
 };
 
 enum { N_COMMANDS = sizeof cli_chat_commands / sizeof *cli_chat_commands };

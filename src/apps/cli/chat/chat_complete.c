@@ -26,7 +26,8 @@ static bool has_controls(const char *name)
 }
 
 /* Adds FOLDER/NAME as typed; folders end with a slash. `real` is the folder to open. */
-static void add_entry(const struct typed *t, const char *folder, const char *real, const char *name)
+static void add_candidate(const struct typed *t, const char *folder, const char *real,
+                          const char *name)
 {
     struct stat info;
     char *path = NULL, *shown = NULL;
@@ -56,7 +57,7 @@ static void add_files(const struct typed *t)
         const char *name = entries[i]->d_name;
         bool is_hidden = name[0] == '.' && *begin != '.';
         if (!is_hidden && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !has_controls(name))
-            add_entry(t, folder, real, name);
+            add_candidate(t, folder, real, name);
         free(entries[i]);
     }
     free(entries);

@@ -50,7 +50,7 @@ static int list_models(const struct cli_chat *chat)
 
 /* The flags for another model. What the flags say of the first model's file does not hold for it:
  * its metadata and its template. */
-static int read_name(const struct cli_chat *chat, const char *name, struct cli_options *o)
+static int read_model_name(const struct cli_chat *chat, const char *name, struct cli_options *o)
 {
     char *path = cli_chat_path(name);
     const char *kept = path ? cli_config_keep(o->configuration, path, strlen(path)) : NULL;
@@ -114,7 +114,7 @@ int cli_chat_change_model(struct cli_chat *chat, const char *name)
     struct cli_options changed = *chat->options;
     if (!*name)
         return list_models(chat);
-    int code = read_name(chat, name, &changed);
+    int code = read_model_name(chat, name, &changed);
     if (code == CLI_EXIT_OK)
         code = cli_chat_open_model(chat, &changed, next, &template);
     if (code == CLI_EXIT_OK)

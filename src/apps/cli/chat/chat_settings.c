@@ -15,7 +15,7 @@ bool cli_chat_can_set(const struct cli_flag *flag)
 }
 
 /* All values of a flag that may be repeated. */
-static const char *join(const struct cli_texts *texts, char out[CLI_SHOWN_BYTES])
+static const char *join_values(const struct cli_texts *texts, char out[CLI_SHOWN_BYTES])
 {
     char all[4 * CLI_SHOWN_BYTES] = "";
     size_t n = 0;
@@ -35,7 +35,8 @@ const char *cli_chat_value(const struct cli_flag *flag, const struct cli_options
     case CLI_FLAG_TEXT:
         text = *(const char *const *)member;
         return text ? cli_show_text(text, out) : "-";
-    case CLI_FLAG_TEXTS: return ((const struct cli_texts *)member)->n ? join(member, out) : "-";
+    case CLI_FLAG_TEXTS:
+        return ((const struct cli_texts *)member)->n ? join_values(member, out) : "-";
     case CLI_FLAG_I32: snprintf(out, CLI_SHOWN_BYTES, "%d", *(const int32_t *)member); break;
     case CLI_FLAG_U32:
     case CLI_FLAG_ENUM: snprintf(out, CLI_SHOWN_BYTES, "%u", *(const uint32_t *)member); break;
@@ -61,7 +62,7 @@ static void list_all(const struct cli_chat *chat)
 }
 
 /* The flag of a key of n bytes; NULL after a message. */
-static const struct cli_flag *find(const char *key, size_t n)
+static const struct cli_flag *find_flag(const char *key, size_t n)
 {
     const char *words[2 * CLI_MAX_FLAGS];
     char typed[32], shown[CLI_SHOWN_BYTES];
@@ -142,7 +143,7 @@ int cli_chat_set(struct cli_chat *chat, const char *argument)
         list_all(chat);
         return CLI_EXIT_OK;
     }
-    const struct cli_flag *flag = find(key, n);
+    const struct cli_flag *flag = find_flag(key, n);
     if (!flag)
         return CLI_EXIT_USAGE;
     const char *typed = key + n + strspn(key + n, " \t=");

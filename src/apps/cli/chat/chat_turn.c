@@ -81,7 +81,7 @@ static bool on_token(akunu_token token, const char *text, size_t n, void *user)
     return !turn->out_of_memory && cli_output_flush(&turn->chat->out) && !cli_is_interrupted();
 }
 
-static bool on_cancel(void *user)
+static bool turn_is_canceled(void *user)
 {
     struct turn *turn = user;
     uint32_t done =
@@ -140,7 +140,7 @@ static void keep_context(struct turn *turn)
     turn->ids = NULL;
 }
 
-static int generate(struct turn *turn)
+static int generate_turn(struct turn *turn)
 {
     struct cli_chat *chat = turn->chat;
     struct akunu_result result = { .size = sizeof result };
@@ -149,7 +149,7 @@ static int generate(struct turn *turn)
     turn->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_generate(
         chat->loaded->session, chat->loaded->sequence, turn->ids + turn->n_kept,
-        turn->n_ids - turn->n_kept, &chat->generation, on_token, on_cancel, turn, &result);
+        turn->n_ids - turn->n_kept, &chat->generation, on_token, turn_is_canceled, turn, &result);
     cli_progress_end(&turn->progress);
     bool stopped = cli_is_interrupted() || status == AKUNU_ERROR_CANCELLED;
     cli_interrupt_clear();
@@ -197,7 +197,7 @@ int cli_chat_answer(struct cli_chat *chat)
     turn.answer.no_wrap = chat->options->no_wrap;
     turn.answer.hide_reasoning = chat->options->hide_reasoning;
     if (code == CLI_EXIT_OK)
-        code = generate(&turn);
+        code = generate_turn(&turn);
     if (!turn.answer.has_text && cli_chat_is_last(chat, "user"))
         cli_chat_drop_last(chat);
     cli_answer_free(&turn.answer);

@@ -35,7 +35,7 @@ static void make_folders(char *path)
 
 /* Opens and locks a regular file; -1: errno says why not, and is 0 for what is no file, such as
  * /dev/null, by which some people keep no history. */
-static int open_file(const char *path, int flags)
+static int open_history(const char *path, int flags)
 {
     struct stat info;
     int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600);
@@ -79,7 +79,7 @@ static char *read_end(int fd, size_t capacity, size_t *n)
 void cli_history_read(const char *path, void (*each)(const char *line, void *user), void *user)
 {
     size_t n = 0;
-    int fd = open_file(path, O_RDONLY);
+    int fd = open_history(path, O_RDONLY);
     char *text = fd >= 0 ? read_end(fd, CLI_HISTORY_BYTES, &n) : NULL;
     if (fd >= 0)
         close(fd);
@@ -118,7 +118,7 @@ static off_t shorten(int fd, off_t size)
 }
 
 /* Appends a line to the open file. */
-static int append(int fd, const char *line)
+static int append_line(int fd, const char *line)
 {
     char *text = NULL, last = '\n';
     struct stat info;
@@ -147,20 +147,20 @@ int cli_history_add(const char *path, const char *line, bool *created)
     *created = false;
     if (strlen(line) > CLI_HISTORY_LINE || strchr(line, '\n') || !*line)
         return 0;
-    int fd = open_file(path, O_RDWR);
+    int fd = open_history(path, O_RDWR);
     if (fd < 0 && errno == ENOENT) {
         char *folders = strdup(path);
         if (!folders)
             return ENOMEM;
         make_folders(folders);
         free(folders);
-        fd = open_file(path, O_RDWR | O_CREAT);
+        fd = open_history(path, O_RDWR | O_CREAT);
         *created = fd >= 0;
     }
     if (fd < 0)
         return errno;
     (void)!fchmod(fd, 0600); /* of another's file it stays as it is */
-    int error = append(fd, line);
+    int error = append_line(fd, line);
     close(fd);
     return error;
 }

@@ -39,7 +39,7 @@ static void on_event(const struct akunu_reply_event *event, void *user)
         cli_answer_write(&r->answer, event);
 }
 
-static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
+static bool print_piece(akunu_token token, const char *text, size_t n, void *user)
 {
     struct cli_reply *r = user;
     (void)token;
@@ -49,7 +49,7 @@ static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
     return !r->no_memory && cli_output_flush(&r->out) && !cli_is_interrupted();
 }
 
-static bool on_cancel(void *user)
+static bool reply_is_canceled(void *user)
 {
     struct cli_reply *r = user;
     uint32_t done = akunu_sequence_length(r->loaded.session, r->loaded.sequence);
@@ -108,7 +108,7 @@ static void print_notes(const struct cli_reply *r)
         cli_warn("the model's text is taken for content: %s", cli_show_text(notes, shown));
 }
 
-static int finish(struct cli_reply *r, enum akunu_status status, struct akunu_result *result)
+static int finish_reply(struct cli_reply *r, enum akunu_status status, struct akunu_result *result)
 {
     if (!cli_answer_end(&r->answer) || r->no_memory)
         return cli_fail_memory();
@@ -125,7 +125,7 @@ static int finish(struct cli_reply *r, enum akunu_status status, struct akunu_re
     return cancelled ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 
-static int generate(struct cli_reply *r)
+static int generate_reply(struct cli_reply *r)
 {
     struct akunu_prompt_cache cache;
     struct akunu_result result = { .size = sizeof result };
@@ -138,9 +138,9 @@ static int generate(struct cli_reply *r)
     r->progress = cli_progress_begin();
     enum akunu_status status =
         akunu_session_generate(session, sequence, r->ids + r->n_restored, r->n_ids - r->n_restored,
-                               &r->generation, on_piece, on_cancel, r, &result);
+                               &r->generation, print_piece, reply_is_canceled, r, &result);
     cli_progress_end(&r->progress);
-    int code = finish(r, status, &result);
+    int code = finish_reply(r, status, &result);
     if (cached && code == CLI_EXIT_OK &&
         akunu_sequence_keep(session, sequence, r->n_ids, &cache) != AKUNU_OK)
         return cli_fail_library();
@@ -229,7 +229,7 @@ int cli_reply(const struct cli_options *o)
     if (code == CLI_EXIT_INTERRUPTED && o->json)
         print_nothing(&r);
     if (code == CLI_EXIT_OK)
-        code = generate(&r);
+        code = generate_reply(&r);
     cli_unload(&r.draft);
     cli_unload(&r.loaded);
     cli_answer_free(&r.answer);

@@ -46,7 +46,7 @@ int cli_reply_read_messages(struct cli_reply *r)
 }
 
 /* ---- Tools -------------------------------------------------------------- */
-static const char *name_of(const json_t *tool)
+static const char *tool_name(const json_t *tool)
 {
     const json_t *function = json_object_get(tool, "function");
     return json_string_value(json_object_get(json_is_object(function) ? function : tool, "name"));
@@ -62,7 +62,7 @@ static int check_choice(const char *choice, const json_t *tools)
         if (!choice || strcmp(choice, words[i]) == 0)
             return CLI_EXIT_OK;
     for (size_t i = 0; i < json_array_size(tools); i++) {
-        const char *name = name_of(json_array_get(tools, i));
+        const char *name = tool_name(json_array_get(tools, i));
         if (strcmp(name, choice) == 0)
             return CLI_EXIT_OK;
         if (n + strlen(name) + 3 < sizeof names)

@@ -18,7 +18,7 @@ static int fail_render(enum akunu_status status)
 }
 
 /* Renders with arguments as objects; if the template fails at that, as they are. */
-static int render(struct cli_reply *r, size_t *n)
+static int render_reply(struct cli_reply *r, size_t *n)
 {
     json_t *parsed = json_deep_copy(r->messages);
     bool changed = false;
@@ -52,8 +52,8 @@ int cli_reply_make_prompt(struct cli_reply *r)
 {
     size_t n = 0;
     const char *text = akunu_template_text(r->template, NULL, r->tools != NULL, NULL);
-    int code =
-        cli_conversation_name_developer(r->messages, text) ? render(r, &n) : cli_fail_memory();
+    int code = cli_conversation_name_developer(r->messages, text) ? render_reply(r, &n) :
+                                                                    cli_fail_memory();
     if (code != CLI_EXIT_OK)
         return code;
     check_tools_shown(r, n);

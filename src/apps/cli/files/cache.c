@@ -19,7 +19,7 @@ static const double megabyte = 1e6;
 
 /* File name without its folder; but with it where a model is a folder: their files are called
  * alike. */
-static const char *name_of(const char *path)
+static const char *shown_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (slash && (cli_ends_with(path, ".json") || cli_ends_with(path, ".safetensors")))
@@ -83,7 +83,7 @@ static void print_entry(const struct akunu_cache_entry *e, const struct next *ne
                         struct cli_output *out)
 {
     char built[32], used[32];
-    const char *model = *e->model ? name_of(e->model) : "-", *text = describe_next(next);
+    const char *model = *e->model ? shown_name(e->model) : "-", *text = describe_next(next);
     cli_format_age(e->built, built, sizeof built);
     cli_format_age(e->built ? e->used : 0, used, sizeof used);
     cli_output_format(out, "%-10s %10.1f MB  %-12s %-12s  ", akunu_cache_state_name(e->state),

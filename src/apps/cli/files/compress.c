@@ -41,8 +41,8 @@ static void report_sizes(const struct akunu_compress_result *r)
         cli_aside("%ssaved %.1f MB", line, megabytes(largest - least));
 }
 
-static int report(const struct cli_options *o, const struct cli_work *work,
-                  const struct akunu_compress_result *r)
+static int report_result(const struct cli_options *o, const struct cli_work *work,
+                         const struct akunu_compress_result *r)
 {
     uint64_t matrices = o->int8 ? r->int8_bytes : o->int4 ? r->int4_bytes : r->int3_bytes;
     if (r->n_resumed > 0)
@@ -59,7 +59,7 @@ static int report(const struct cli_options *o, const struct cli_work *work,
 }
 
 /* Limits that are not met are no wrong use, but a result. */
-static int fail(const struct akunu_compress_result *r)
+static int fail_limits(const struct akunu_compress_result *r)
 {
     int code = cli_fail_library();
     if (code == CLI_EXIT_INTERRUPTED)
@@ -92,10 +92,10 @@ static int compress(const struct cli_options *o, const char *path, const struct 
     params.user = &work;
     enum akunu_status status = akunu_file_compress(path, o->out, &params, &result, sizeof result);
     cli_progress_end(&work.progress);
-    return status == AKUNU_OK ? report(o, &work, &result) : fail(&result);
+    return status == AKUNU_OK ? report_result(o, &work, &result) : fail_limits(&result);
 }
 
-static int check(const struct cli_options *o)
+static int check_options(const struct cli_options *o)
 {
     if (!o->out)
         return cli_fail_usage("no folder to write is given: --outdir DIR");
@@ -113,7 +113,7 @@ int cli_compress(const struct cli_options *o)
 {
     char *path;
     struct cli_text text = { NULL, 0 };
-    int code = check(o);
+    int code = check_options(o);
     if (code == CLI_EXIT_OK && o->file)
         code = cli_read_file("-f", o->file, &text);
     if (code == CLI_EXIT_OK && (code = cli_model_path(o, o->model, &path)) == CLI_EXIT_OK) {

@@ -16,7 +16,7 @@ struct work {
     double bytes, elements, divergence;
 };
 
-static struct work begin(const struct cli_options *o, const char *doing)
+static struct work begin_work(const struct cli_options *o, const char *doing)
 {
     return (struct work){ .base = { cli_progress_begin(), doing, o->verbose } };
 }
@@ -36,7 +36,7 @@ static int end(struct work *work, const char *path, enum akunu_status status)
 /* ---- convert ------------------------------------------------------------ */
 static int convert(const struct cli_options *o, const char *path)
 {
-    struct work work = begin(o, "converting");
+    struct work work = begin_work(o, "converting");
     struct akunu_convert_params params = o->convert;
     params.type = cli_out_type_name(o->out_type);
     params.override_kv = o->override_kv.values;
@@ -125,7 +125,7 @@ static int read_target(const struct cli_options *o, struct akunu_quantize_params
 
 static int quantize(const struct cli_options *o, const char *path)
 {
-    struct work work = begin(o, "quantizing");
+    struct work work = begin_work(o, "quantizing");
     struct akunu_quantize_params params;
     akunu_quantize_params_default(&params, sizeof params);
     if (o->quant_type)

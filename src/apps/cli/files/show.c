@@ -43,8 +43,9 @@ static json_t *sampling_of(const struct akunu_file *file)
     return values;
 }
 
-static int print_json(const char *path, const struct akunu_file *file, const struct cli_facts *f,
-                      const char *template, size_t n_template, struct cli_output *out)
+static int print_file_json(const char *path, const struct akunu_file *file,
+                           const struct cli_facts *f, const char *template, size_t n_template,
+                           struct cli_output *out)
 {
     json_t *value = cli_facts_json(f, path);
     json_object_set_new(value, "width", cli_json_known(f->width));
@@ -130,7 +131,8 @@ int cli_show(const struct cli_options *o)
     if (chat && !akunu_template_is_fallback(chat))
         template = akunu_template_text(chat, NULL, false, &n_template);
     if (code == CLI_EXIT_OK)
-        code = (o->json ? print_json : print_text)(path, file, &facts, template, n_template, &out);
+        code = (o->json ? print_file_json : print_text)(path, file, &facts, template, n_template,
+                                                        &out);
     akunu_template_free(chat);
     akunu_file_free(file);
     free(path);

@@ -94,7 +94,7 @@ static int add_row(struct work *work, const char *type)
 }
 
 /* Best quality first, then the smaller one. */
-static int compare(const void *a, const void *b)
+static int compare_candidates(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
     if (x->divergence != y->divergence)
@@ -114,12 +114,12 @@ static int make_rows(struct work *work)
         code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : add_row(work, type);
     }
     cli_progress_end(&progress);
-    qsort(work->rows, work->n, sizeof *work->rows, compare);
+    qsort(work->rows, work->n, sizeof *work->rows, compare_candidates);
     return code;
 }
 
 /* Of the best type that is left, and those that are as good, the fastest. */
-static void choose(struct work *work)
+static void choose_type(struct work *work)
 {
     const struct row *best = NULL;
     for (size_t i = 0; i < work->n; i++) {
@@ -362,7 +362,7 @@ static json_t *row_json(const struct row *row)
         row->reason == KEPT ? json_null() : json_string(reason_names[row->reason]));
 }
 
-static void print_json(const struct work *work, struct cli_output *out)
+static void print_advice_json(const struct work *work, struct cli_output *out)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < work->n; i++)
@@ -430,7 +430,7 @@ static int read_facts(struct work *work)
     return code;
 }
 
-static int advise(struct work *work, struct cli_output *out)
+static int print_advice(struct work *work, struct cli_output *out)
 {
     struct akunu_advisor_params params;
     struct akunu_session_params session = work->o->session;
@@ -449,9 +449,9 @@ static int advise(struct work *work, struct cli_output *out)
     work->advisor = akunu_advisor_new(work->path, &params);
     code = work->advisor ? make_rows(work) : cli_fail_library();
     if (code == CLI_EXIT_OK) {
-        choose(work);
+        choose_type(work);
         if (work->o->json)
-            print_json(work, out);
+            print_advice_json(work, out);
         else if (work->chosen)
             print_text(work, out);
         if (!work->chosen)
@@ -476,7 +476,7 @@ int cli_advise(const struct cli_options *o)
         work->o = o;
         work->path = header.path ? header.path : path;
         work->shown = header.path ? o->model : path;
-        code = advise(work, &out);
+        code = print_advice(work, &out);
     }
     cli_remote_header_free(&header);
     free(path);

@@ -126,7 +126,7 @@ static struct cli_estimate share_of(const struct cli_scored *scored, size_t n, u
                                   .error = n > 1 ? sqrt(p * (1.0 - p) / (double)(n - 1)) : 0.0 };
 }
 
-static int compare(const void *a, const void *b)
+static int compare_floats(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -160,7 +160,7 @@ int cli_divergence_summarize(const struct cli_scored *scored, size_t n, struct c
     out->ratio = exp_of(cli_mean(values, n, sizeof *values));
     for (size_t i = 0; i < n; i++)
         values[i] = scored[i].kl;
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof *values, compare_floats);
     out->kl_median = quantile_of(values, n, 0.5);
     out->kl_90 = quantile_of(values, n, 0.9);
     out->kl_99 = quantile_of(values, n, 0.99);

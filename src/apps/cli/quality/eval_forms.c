@@ -30,7 +30,7 @@ static const char *type_name(const json_t *value)
 
 /* ---- Values ------------------------------------------------------------- */
 /* The text of a key; NULL after a message. */
-static const char *text_of(const struct row *row, const char *key)
+static const char *member_text(const struct row *row, const char *key)
 {
     const json_t *value = json_object_get(row->object, key);
     const char *text = json_string_value(value);
@@ -112,7 +112,7 @@ static int add_choices(struct row *row, char *context, const char *const *texts,
 }
 
 /* "BEFORE" + text + "AFTER", to be freed. */
-static char *join(const char *before, const char *text, const char *after)
+static char *join_three(const char *before, const char *text, const char *after)
 {
     char *joined;
     return asprintf(&joined, "%s%s%s", before, text, after) < 0 ? NULL : joined;
@@ -124,7 +124,7 @@ static bool is_space(char c)
 }
 
 /* Without whitespace at its ends, in place. */
-static char *strip(char *text)
+static char *strip_spaces(char *text)
 {
     size_t n = strlen(text), first = 0;
     while (n > 0 && is_space(text[n - 1]))
@@ -139,7 +139,7 @@ static char *strip(char *text)
 /* ---- Forms -------------------------------------------------------------- */
 static int plain_context(struct row *row)
 {
-    const char *texts[CLI_CHOICES_MAX], *context = text_of(row, "context");
+    const char *texts[CLI_CHOICES_MAX], *context = member_text(row, "context");
     size_t n;
     int code = context ?
                    texts_of(row, json_object_get(row->object, "choices"), "choices", texts, &n) :
@@ -151,13 +151,13 @@ static int plain_context(struct row *row)
 
 static int plain_question(struct row *row)
 {
-    const char *texts[CLI_CHOICES_MAX], *question = text_of(row, "question");
+    const char *texts[CLI_CHOICES_MAX], *question = member_text(row, "question");
     size_t n;
     int code = question ?
                    texts_of(row, json_object_get(row->object, "choices"), "choices", texts, &n) :
                    CLI_EXIT_FAILURE;
     if (code == CLI_EXIT_OK)
-        code = add_choices(row, join("Question: ", question, "\nAnswer:"), texts, n);
+        code = add_choices(row, join_three("Question: ", question, "\nAnswer:"), texts, n);
     return code == CLI_EXIT_OK ? answer_of(row, "answer", 0) : code;
 }
 
@@ -176,10 +176,10 @@ static int labeled(struct row *row, const char *before, const char *question, co
     if (code == CLI_EXIT_OK && n_labels != n)
         code = cli_fail("%s:%zu: %zu choices and %zu labels", row->path, row->line, n, n_labels);
     if (code == CLI_EXIT_OK)
-        code = add_choices(row, join(before, question, after), texts, n);
+        code = add_choices(row, join_three(before, question, after), texts, n);
     if (code != CLI_EXIT_OK)
         return code;
-    key = text_of(row, "answerKey");
+    key = member_text(row, "answerKey");
     if (!key)
         return CLI_EXIT_FAILURE;
     for (size_t i = 0; i < n; i++)
@@ -193,12 +193,12 @@ static int labeled(struct row *row, const char *before, const char *question, co
 
 static int arc(struct row *row)
 {
-    return labeled(row, "Question: ", text_of(row, "question"), "\nAnswer:");
+    return labeled(row, "Question: ", member_text(row, "question"), "\nAnswer:");
 }
 
 static int openbookqa(struct row *row)
 {
-    return labeled(row, "", text_of(row, "question_stem"), "");
+    return labeled(row, "", member_text(row, "question_stem"), "");
 }
 
 /* Removes the artifacts of WikiHow: " [title]" becomes ". ", other brackets go, and two spaces
@@ -206,7 +206,7 @@ static int openbookqa(struct row *row)
 static char *clean(char *text)
 {
     static const char title[] = " [title]";
-    char *from = strip(text), *to = text;
+    char *from = strip_spaces(text), *to = text;
     while (*from) {
         if (strncmp(from, title, strlen(title)) == 0) {
             *to++ = '.';
@@ -246,9 +246,9 @@ static void capitalize(char *text)
 
 static int hellaswag(struct row *row)
 {
-    const char *texts[CLI_CHOICES_MAX], *activity = text_of(row, "activity_label");
-    const char *a = activity ? text_of(row, "ctx_a") : NULL;
-    const char *b = a ? text_of(row, "ctx_b") : NULL;
+    const char *texts[CLI_CHOICES_MAX], *activity = member_text(row, "activity_label");
+    const char *a = activity ? member_text(row, "ctx_a") : NULL;
+    const char *b = a ? member_text(row, "ctx_b") : NULL;
     char *second = b ? strdup(b) : NULL, *context = NULL;
     size_t n;
     if (!b)
@@ -274,21 +274,22 @@ static int hellaswag(struct row *row)
 
 static int piqa(struct row *row)
 {
-    const char *goal = text_of(row, "goal");
-    const char *a = goal ? text_of(row, "sol1") : NULL, *b = a ? text_of(row, "sol2") : NULL;
+    const char *goal = member_text(row, "goal");
+    const char *a = goal ? member_text(row, "sol1") : NULL,
+               *b = a ? member_text(row, "sol2") : NULL;
     const char *const texts[] = { a, b };
     if (!b)
         return CLI_EXIT_FAILURE;
-    int code = add_choices(row, join("Question: ", goal, "\nAnswer:"), texts, 2);
+    int code = add_choices(row, join_three("Question: ", goal, "\nAnswer:"), texts, 2);
     return code == CLI_EXIT_OK ? answer_of(row, "label", 0) : code;
 }
 
 /* The text after the gap is scored, given the text before it with either option in the gap. */
 static int winogrande(struct row *row)
 {
-    const char *sentence = text_of(row, "sentence");
-    const char *a = sentence ? text_of(row, "option1") : NULL,
-               *b = a ? text_of(row, "option2") : NULL;
+    const char *sentence = member_text(row, "sentence");
+    const char *a = sentence ? member_text(row, "option1") : NULL,
+               *b = a ? member_text(row, "option2") : NULL;
     const char *const options[] = { a, b };
     if (!b)
         return CLI_EXIT_FAILURE;
@@ -298,9 +299,9 @@ static int winogrande(struct row *row)
     char *before = strndup(sentence, (size_t)(gap - sentence)), *after = strdup(gap + 1);
     int code = before && after ? CLI_EXIT_OK : cli_fail_memory();
     if (code == CLI_EXIT_OK)
-        strip(after);
+        strip_spaces(after);
     for (size_t i = 0; code == CLI_EXIT_OK && i < 2; i++)
-        code = add_choice(row, join(before, options[i], ""), after);
+        code = add_choice(row, join_three(before, options[i], ""), after);
     free(before);
     free(after);
     return code == CLI_EXIT_OK ? answer_of(row, "answer", 1) : code;
@@ -317,7 +318,7 @@ static char *mmlu_context(const char *subject, char *question, const char *const
     fputs("The following are multiple choice questions (with answers) about ", stream);
     for (; *subject; subject++)
         fputc(*subject == '_' ? ' ' : *subject, stream);
-    fprintf(stream, ".\n\n%s\n", strip(question));
+    fprintf(stream, ".\n\n%s\n", strip_spaces(question));
     for (size_t i = 0; i < n; i++)
         fprintf(stream, "%c. %s\n", (int)('A' + i), texts[i]);
     fputs("Answer:", stream);
@@ -330,8 +331,8 @@ static char *mmlu_context(const char *subject, char *question, const char *const
 static int mmlu(struct row *row)
 {
     static const char *const letters[] = { "A", "B", "C", "D", "E", "F", "G", "H", "I", "J" };
-    const char *texts[CLI_CHOICES_MAX], *subject = text_of(row, "subject");
-    const char *question = subject ? text_of(row, "question") : NULL;
+    const char *texts[CLI_CHOICES_MAX], *subject = member_text(row, "subject");
+    const char *question = subject ? member_text(row, "question") : NULL;
     size_t n;
     int code = question ?
                    texts_of(row, json_object_get(row->object, "choices"), "choices", texts, &n) :
@@ -423,7 +424,7 @@ static int read_row(struct row *row)
 }
 
 /* A place for one more question; NULL after a message. */
-static struct cli_question *append(struct cli_questions *questions)
+static struct cli_question *add_question(struct cli_questions *questions)
 {
     size_t n = questions->n;
     if ((n & (n - 1)) == 0) { /* 0 or a power of 2: full */
@@ -447,7 +448,7 @@ static int read_line(struct cli_questions *questions, size_t line, const char *t
     row.object = cli_json_read(text, n, JSON_DECODE_ANY, CLI_JSON_PYTHON, &error);
     if (!row.object)
         return cli_fail("%s:%zu: no valid JSON: %s", questions->path, line, error.text);
-    row.question = append(questions);
+    row.question = add_question(questions);
     int code = row.question ? read_row(&row) : CLI_EXIT_MEMORY;
     json_decref(row.object);
     return code;

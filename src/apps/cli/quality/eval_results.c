@@ -191,8 +191,8 @@ static json_t *accuracy_json(const struct cli_outcome *outcomes, const struct cl
                      cli_json_real(normalized.error));
 }
 
-static void print_json(const struct cli_outcome *outcomes, const struct cli_outcome *base, size_t n,
-                       struct cli_output *out)
+static void print_results_json(const struct cli_outcome *outcomes, const struct cli_outcome *base,
+                               size_t n, struct cli_output *out)
 {
     json_t *value = accuracy_json(outcomes, NULL, n);
     json_object_set_new(value, "questions", json_integer((json_int_t)n));
@@ -224,7 +224,7 @@ void cli_results_print(const struct cli_options *o, const struct cli_questions *
 {
     size_t n = questions->n;
     if (o->json) {
-        print_json(outcomes, base, n, out);
+        print_results_json(outcomes, base, n, out);
         return;
     }
     if (base) {

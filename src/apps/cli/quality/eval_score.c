@@ -37,8 +37,8 @@ struct scorer {
 };
 
 /* ---- Tokens ------------------------------------------------------------- */
-static int encode(const struct scorer *s, akunu_token bos, const char *text, size_t n_bytes,
-                  akunu_token **ids, size_t *n)
+static int encode_part(const struct scorer *s, akunu_token bos, const char *text, size_t n_bytes,
+                       akunu_token **ids, size_t *n)
 {
     const struct cli_text bytes = { (char *)(uintptr_t)text, n_bytes };
     int code = cli_tokenize_text(s->loaded.tokenizer, &bytes, 0, ids, n);
@@ -68,10 +68,10 @@ static int encode_choice(const struct scorer *s, akunu_token bos, struct cli_cho
         n_context--;
     free(choice->ids);
     choice->ids = NULL;
-    int code = encode(s, bos, choice->context, n_context, &ids, &choice->n_context);
+    int code = encode_part(s, bos, choice->context, n_context, &ids, &choice->n_context);
     free(ids);
     if (code == CLI_EXIT_OK)
-        code = encode(s, bos, whole, (size_t)n_whole, &choice->ids, &choice->n);
+        code = encode_part(s, bos, whole, (size_t)n_whole, &choice->ids, &choice->n);
     free(whole);
     return code;
 }
@@ -145,7 +145,7 @@ static int add_logprobs(const struct scorer *s, const struct position *position,
 }
 
 /* Runs the tokens that wait. */
-static int run_pass(struct scorer *s)
+static int run_waiting(struct scorer *s)
 {
     struct akunu_session *session = s->loaded.session;
     int code = CLI_EXIT_OK;
@@ -175,7 +175,7 @@ static int add_tokens(struct scorer *s, akunu_sequence sequence, struct position
             token->logits |= is_scored(&choices[k], position.at);
         s->positions[s->n_tokens++] = position;
         if (s->n_tokens == s->batch)
-            code = run_pass(s);
+            code = run_waiting(s);
     }
     return code;
 }
@@ -191,7 +191,7 @@ struct group {
 /* Runs the forks to their end, and frees them. */
 static int end_forks(struct scorer *s, const struct group *group)
 {
-    int code = run_pass(s);
+    int code = run_waiting(s);
     for (size_t i = 0; i < s->n_forks; i++)
         akunu_sequence_free(s->loaded.session, s->forks[i]);
     s->n_forks = 0;
@@ -237,7 +237,7 @@ static int score_group(struct scorer *s, struct group *group)
                               group->prefixes[i]);
     }
     if (code == CLI_EXIT_OK)
-        code = run_pass(s);
+        code = run_waiting(s);
     for (size_t i = 0; code == CLI_EXIT_OK && i < group->n; i++)
         for (size_t k = 0; code == CLI_EXIT_OK && k < group->questions[i]->n_choices; k++)
             code = add_choice(s, group, i, k);
@@ -279,7 +279,7 @@ static int score_all(struct scorer *s)
 }
 
 /* ---- Session ------------------------------------------------------------ */
-static int open_session(const struct cli_options *o, struct scorer *s, size_t longest)
+static int open_scorer(const struct cli_options *o, struct scorer *s, size_t longest)
 {
     size_t model = s->loaded.info.context, context = model < CONTEXT_MAX ? model : CONTEXT_MAX;
     size_t limit = o->session.context ? o->session.context : model;
@@ -310,7 +310,7 @@ int cli_questions_score(const struct cli_options *o, struct cli_questions *quest
     if (code == CLI_EXIT_OK)
         code = encode_questions(&s, &longest);
     if (code == CLI_EXIT_OK)
-        code = open_session(o, &s, longest);
+        code = open_scorer(o, &s, longest);
     double started = cli_seconds();
     if (code == CLI_EXIT_OK)
         code = score_all(&s);

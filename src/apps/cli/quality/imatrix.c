@@ -155,7 +155,7 @@ static int print_summary(const struct work *work)
     return CLI_EXIT_OK;
 }
 
-static int run(struct work *work, bool has_text)
+static int collect(struct work *work, bool has_text)
 {
     int code = has_text ? open_model(work) : CLI_EXIT_OK;
     if (code == CLI_EXIT_OK)
@@ -178,7 +178,7 @@ int cli_imatrix(const struct cli_options *o)
                          .progress = cli_progress_begin() };
     if (akunu_importance_check_path(o->out, work.overwrite) != AKUNU_OK)
         return cli_fail_library();
-    int code = run(&work, o->file || o->own_text || o->in_files.n == 0);
+    int code = collect(&work, o->file || o->own_text || o->in_files.n == 0);
     akunu_importance_free(work.importance);
     free(work.chunks.ids);
     cli_unload(&work.loaded);

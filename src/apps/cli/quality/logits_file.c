@@ -62,7 +62,7 @@ static int check_header(const struct cli_logits_reader *r, size_t n_vocab)
     return CLI_EXIT_OK;
 }
 
-static int read_tokens(struct cli_logits_reader *r)
+static int read_chunk_tokens(struct cli_logits_reader *r)
 {
     size_t n = (size_t)r->n_chunks * r->context;
     r->tokens = malloc(n * sizeof *r->tokens);
@@ -94,7 +94,7 @@ int cli_logits_open(const char *path, size_t n_vocab, struct cli_logits_reader *
     out->n_vocab = header.n_vocab;
     out->n_chunks = header.n_chunks;
     int code = check_header(out, n_vocab);
-    return code == CLI_EXIT_OK ? read_tokens(out) : code;
+    return code == CLI_EXIT_OK ? read_chunk_tokens(out) : code;
 }
 
 int cli_logits_read(struct cli_logits_reader *r, size_t n, uint16_t *records)

@@ -97,7 +97,7 @@ static int score_pass(struct work *w)
 }
 
 /* Runs n tokens of a chunk, from position `first` on. */
-static int run_pass(struct work *w, const akunu_token *ids, size_t first, size_t n)
+static int run_chunk_part(struct work *w, const akunu_token *ids, size_t first, size_t n)
 {
     struct akunu_session *session = w->loaded.session;
     for (size_t i = 0; i < n; i++) {
@@ -127,7 +127,7 @@ static int score_chunk(struct work *w, const akunu_token *ids)
         return cli_fail_library();
     for (size_t first = 0; code == CLI_EXIT_OK && first < w->context; first += w->batch) {
         size_t left = w->context - first;
-        code = run_pass(w, ids, first, left < w->batch ? left : w->batch);
+        code = run_chunk_part(w, ids, first, left < w->batch ? left : w->batch);
     }
     return code;
 }
@@ -172,7 +172,7 @@ static int read_base(const struct cli_options *o, struct work *w)
 }
 
 /* ---- Beginning and end -------------------------------------------------- */
-static int open_session(const struct cli_options *o, struct work *w)
+static int open_for_chunks(const struct cli_options *o, struct work *w)
 {
     struct cli_options of_chunk = *o;
     size_t n_scored = w->n_chunks * (w->context - 1 - w->context / 2);
@@ -213,14 +213,15 @@ static int measure_rate(struct work *w, double *rate)
 }
 
 /* Scores the text with the model that is loaded. */
-static int measure(const struct cli_options *o, const struct cli_text *text, struct work *w)
+static int score_whole_text(const struct cli_options *o, const struct cli_text *text,
+                            struct work *w)
 {
     w->bos = cli_bos_of(w->loaded.tokenizer);
     int code = o->kl_base ? read_base(o, w) : read_text(o, text, w);
     if (code == CLI_EXIT_OK && o->chunks > 0 && (size_t)o->chunks < w->n_chunks)
         w->n_chunks = (size_t)o->chunks;
     if (code == CLI_EXIT_OK)
-        code = open_session(o, w);
+        code = open_for_chunks(o, w);
     if (code == CLI_EXIT_OK && o->save_logits)
         code = cli_logits_create(o->save_logits, w->ids, (uint32_t)w->context,
                                  (uint32_t)w->n_chunks, w->loaded.info.vocab_size, &w->saved);
@@ -255,7 +256,7 @@ int cli_score_text(const struct cli_options *o, const struct cli_text *text,
     if (code == CLI_EXIT_OK)
         code = cli_need_tokenizer(&work.loaded, "perplexity");
     if (code == CLI_EXIT_OK)
-        code = measure(o, text, &work);
+        code = score_whole_text(o, text, &work);
     if (code == CLI_EXIT_OK)
         code = summarize(o, &work, out);
     cli_logits_close(&work.base);

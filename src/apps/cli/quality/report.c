@@ -46,7 +46,7 @@ static int measure_base(const struct cli_options *o)
     return code;
 }
 
-static const char *name_of(const char *path)
+static const char *base_name(const char *path)
 {
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
@@ -65,7 +65,7 @@ static int measure_models(const struct cli_options *o, struct cli_report_row *ro
         of_model.model = o->models.values[i];
         of_model.kl_base = o->kl_base ? o->kl_base : base_path;
         cli_aside("%s", of_model.model);
-        rows[i].name = name_of(of_model.model);
+        rows[i].name = base_name(of_model.model);
         code = cli_score_text(&of_model, &no_text, &rows[i].score);
     }
     return code;
@@ -100,7 +100,7 @@ int cli_report_models(const struct cli_options *o)
         code = rows ? measure_models(o, rows) : cli_fail_memory();
     }
     if (code == CLI_EXIT_OK)
-        cli_report_page(page.file, name_of(o->base ? o->base : o->kl_base), rows, o->models.n);
+        cli_report_page(page.file, base_name(o->base ? o->base : o->kl_base), rows, o->models.n);
     if (base_path[0])
         remove_base();
     cli_interrupt_at_exit(NULL);

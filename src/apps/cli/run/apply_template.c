@@ -44,7 +44,7 @@ static int load_file(const struct cli_options *o, struct akunu_template **chat)
     return parsed ? CLI_EXIT_OK : cli_fail_library();
 }
 
-static int load(const struct cli_options *o, struct akunu_template **chat)
+static int load_template(const struct cli_options *o, struct akunu_template **chat)
 {
     int code = o->chat_template_file && !o->model ? CLI_EXIT_OK : load_model(o, chat);
     if (code == CLI_EXIT_OK && o->chat_template_file)
@@ -58,8 +58,8 @@ static int read_optional(const char *path, const char *flag, struct cli_text *ou
     return path ? cli_read_file(flag, path, out) : CLI_EXIT_OK;
 }
 
-static int render(const struct cli_options *o, const struct akunu_template *chat,
-                  struct akunu_chat *input)
+static int print_rendered(const struct cli_options *o, const struct akunu_template *chat,
+                          struct akunu_chat *input)
 {
     struct cli_output out = cli_output_stdout();
     size_t n;
@@ -95,13 +95,13 @@ int cli_apply_template(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = read_optional(o->documents, "--documents", &documents);
     if (code == CLI_EXIT_OK)
-        code = load(o, &chat);
+        code = load_template(o, &chat);
     akunu_chat_default(&input, sizeof input);
     input.messages = messages.bytes;
     input.tools = tools.bytes;
     input.documents = documents.bytes;
     if (code == CLI_EXIT_OK)
-        code = render(o, chat, &input);
+        code = print_rendered(o, chat, &input);
     akunu_template_free(chat);
     free(messages.bytes);
     free(tools.bytes);

@@ -37,7 +37,7 @@ struct sink {
 };
 
 /* ---- Reading ------------------------------------------------------------ */
-static int add_text(struct texts *t, size_t *capacity, const char *bytes, size_t n)
+static int append_text(struct texts *t, size_t *capacity, const char *bytes, size_t n)
 {
     if (t->n == *capacity) {
         *capacity = *capacity ? 2 * *capacity : 64;
@@ -63,7 +63,7 @@ static int split(struct texts *t, size_t *capacity, const char *bytes, size_t n_
         next = found ? end + n_separator : n_bytes;
         if (lines && end > first && bytes[end - 1] == '\r')
             end--;
-        code = add_text(t, capacity, bytes + first, end - first);
+        code = append_text(t, capacity, bytes + first, end - first);
     }
     return code;
 }
@@ -72,7 +72,7 @@ static int add_argument(const struct cli_options *o, struct texts *t, size_t *ca
                         const char *text)
 {
     return o->separator ? split(t, capacity, text, strlen(text), o->separator) :
-                          add_text(t, capacity, text, strlen(text));
+                          append_text(t, capacity, text, strlen(text));
 }
 
 static int read_texts(const struct cli_options *o, struct texts *t)
@@ -174,8 +174,8 @@ static int close_sink(struct sink *sink, int code)
 
 /* ---- Embedding ---------------------------------------------------------- */
 /* Opens a session with a context for the longest text, and for passes of several short ones. */
-static int open_session(const struct cli_options *o, const struct texts *t,
-                        struct cli_model_session *loaded)
+static int open_for_texts(const struct cli_options *o, const struct texts *t,
+                          struct cli_model_session *loaded)
 {
     uint32_t context = 0, batch = o->session.batch;
     bool encoder = loaded->info.encoder;
@@ -254,7 +254,7 @@ int cli_embed(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = tokenize(o, loaded.model, &texts);
     if (code == CLI_EXIT_OK)
-        code = open_session(o, &texts, &loaded);
+        code = open_for_texts(o, &texts, &loaded);
     if (code == CLI_EXIT_OK) {
         struct sink sink;
         code = open_sink(o, &texts, akunu_model_embedding_width(loaded.model, o->embedding.pooling),

@@ -22,8 +22,8 @@ static int fail_grammar(const char *flag)
     return cli_fail_usage("%s: %s", flag, akunu_last_error());
 }
 
-static int parse(const struct cli_options *o, const char *flag, const char *text, size_t n,
-                 struct akunu_grammar **out)
+static int parse_grammar(const struct cli_options *o, const char *flag, const char *text, size_t n,
+                         struct akunu_grammar **out)
 {
     *out = akunu_grammar_parse_rule(text, n, o->grammar_rule ? o->grammar_rule : "root");
     return *out ? CLI_EXIT_OK : fail_grammar(flag);
@@ -48,7 +48,7 @@ int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form,
     int code;
     *out = NULL;
     if (o->grammar)
-        return parse(o, "--grammar", o->grammar, strlen(o->grammar), out);
+        return parse_grammar(o, "--grammar", o->grammar, strlen(o->grammar), out);
     if (o->json_schema && o->json_schema[strspn(o->json_schema, " \t\r\n")] == '{')
         return from_schema(o, o->json_schema, strlen(o->json_schema), form, out);
     if (!o->grammar_file && !o->json_schema)
@@ -58,7 +58,7 @@ int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form,
     if (code == CLI_EXIT_FAILURE)
         code = CLI_EXIT_USAGE;
     if (code == CLI_EXIT_OK)
-        code = o->grammar_file ? parse(o, "--grammar-file", file.bytes, file.n, out) :
+        code = o->grammar_file ? parse_grammar(o, "--grammar-file", file.bytes, file.n, out) :
                                  from_schema(o, file.bytes, file.n, form, out);
     free(file.bytes);
     return code;

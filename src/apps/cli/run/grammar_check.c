@@ -37,8 +37,8 @@ static size_t character_bytes(const struct cli_text *text, size_t at)
     return n;
 }
 
-static void report(struct cli_output *out, const struct cli_text *text, bool allowed, size_t at,
-                   bool as_json)
+static void report_check(struct cli_output *out, const struct cli_text *text, bool allowed,
+                         size_t at, bool as_json)
 {
     struct place p = place_of(text, at);
     if (as_json) {
@@ -85,7 +85,7 @@ int cli_grammar_check(const struct cli_options *o)
         code = akunu_last_status() == AKUNU_ERROR_MEMORY ? cli_fail_memory() :
                                                            cli_fail_usage("%s", akunu_last_error());
     if (code == CLI_EXIT_OK) {
-        report(&out, &text, allowed, at, o->json);
+        report_check(&out, &text, allowed, at, o->json);
         code = allowed ? CLI_EXIT_OK : CLI_EXIT_FAILURE;
     }
     free(text.bytes);

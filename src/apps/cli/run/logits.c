@@ -51,7 +51,7 @@ static int all_passes(struct cli_model_session *loaded, const akunu_token *ids, 
 }
 
 /* The context that n ids need, unless -c says otherwise. */
-static int open_session(const struct cli_options *o, struct cli_model_session *loaded, size_t n)
+static int open_for_ids(const struct cli_options *o, struct cli_model_session *loaded, size_t n)
 {
     size_t context = o->session.context ? o->session.context : loaded->info.context;
     if (n > context)
@@ -109,8 +109,8 @@ static int write_matrix(const char *path, const float *values, size_t rows, size
 }
 
 /* Encodes the window; with --stage encoder writes its output. */
-static int encode(const struct cli_options *o, struct cli_model_session *loaded,
-                  const float *frames)
+static int encode_window(const struct cli_options *o, struct cli_model_session *loaded,
+                         const float *frames)
 {
     const struct akunu_model_info *info = &loaded->info;
     bool wanted = o->stage == CLI_STAGE_ENCODER;
@@ -145,9 +145,9 @@ static int speech(const struct cli_options *o, struct cli_model_session *loaded)
     if (code == CLI_EXIT_OK && o->stage == CLI_STAGE_MEL)
         code = write_matrix(o->out, frames, info->n_mels, 2 * (size_t)info->encoder_context, true);
     if (code == CLI_EXIT_OK && o->stage != CLI_STAGE_MEL)
-        code = open_session(o, loaded, wants_logits ? n : 1);
+        code = open_for_ids(o, loaded, wants_logits ? n : 1);
     if (code == CLI_EXIT_OK && o->stage != CLI_STAGE_MEL)
-        code = encode(o, loaded, frames);
+        code = encode_window(o, loaded, frames);
     if (code == CLI_EXIT_OK && wants_logits)
         code = all_passes(loaded, ids, n, o->out);
     free(frames);
@@ -165,7 +165,7 @@ static int text(const struct cli_options *o, struct cli_model_session *loaded)
                                                   "model is one of speech") :
                                    read_ids(o, loaded, &ids, &n);
     if (code == CLI_EXIT_OK)
-        code = open_session(o, loaded, n);
+        code = open_for_ids(o, loaded, n);
     if (code == CLI_EXIT_OK)
         code = all_passes(loaded, ids, n, o->out);
     free(ids);

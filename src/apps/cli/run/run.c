@@ -26,7 +26,7 @@ bool cli_run_keep(struct cli_run *run, struct cli_text *to, const char *text, si
     return true;
 }
 
-static bool on_piece(akunu_token token, const char *text, size_t n, void *user)
+static bool write_piece(akunu_token token, const char *text, size_t n, void *user)
 {
     struct cli_run *run = user;
     (void)token;
@@ -217,7 +217,7 @@ int cli_run_code(const struct cli_run *run, enum akunu_status status)
     return status == AKUNU_OK ? CLI_EXIT_OK : cli_fail_library();
 }
 
-static int generate(struct cli_run *run)
+static int generate_text(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     struct akunu_result result = { .size = sizeof result };
@@ -239,7 +239,7 @@ static int generate(struct cli_run *run)
     run->progress = cli_progress_begin();
     enum akunu_status status =
         akunu_session_generate(run->loaded.session, run->loaded.sequence, ids, n_ids,
-                               &run->generation, on_piece, cli_run_cancelled, run, &result);
+                               &run->generation, write_piece, cli_run_cancelled, run, &result);
     cli_progress_end(&run->progress);
 
     if (run->answer.reply && !cli_answer_end(&run->answer))
@@ -270,7 +270,7 @@ static int generate_from_cache(struct cli_run *run)
     if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence, run->ids,
                                          run->n_ids, &cache, &run->n_restored) != AKUNU_OK)
         return cli_fail_library();
-    int code = run->options->n_completions > 1 ? cli_run_parallel(run) : generate(run);
+    int code = run->options->n_completions > 1 ? cli_run_parallel(run) : generate_text(run);
     if (cached && code == CLI_EXIT_OK &&
         akunu_sequence_keep(run->loaded.session, run->loaded.sequence, run->n_ids, &cache) !=
             AKUNU_OK)

@@ -13,7 +13,8 @@ struct parallel {
     akunu_sequence *sequences;
 };
 
-static bool on_piece(size_t completion, akunu_token token, const char *text, size_t n, void *user)
+static bool collect_piece(size_t completion, akunu_token token, const char *text, size_t n,
+                          void *user)
 {
     struct parallel *c = user;
     (void)token;
@@ -21,7 +22,7 @@ static bool on_piece(size_t completion, akunu_token token, const char *text, siz
     return cli_run_keep(c->run, &c->texts[completion], text, n);
 }
 
-static bool on_cancel(void *user)
+static bool is_canceled(void *user)
 {
     return cli_run_cancelled(((struct parallel *)user)->run);
 }
@@ -49,7 +50,7 @@ static void print_texts(const struct parallel *c)
     }
 }
 
-static void print_json(const struct parallel *c)
+static void print_texts_json(const struct parallel *c)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < c->n; i++)
@@ -74,21 +75,21 @@ static void print_speed(const struct parallel *c)
               longest > 0.0 ? (double)(n - c->n) / longest : 0.0, c->run->loaded.load_seconds);
 }
 
-static int generate(struct parallel *c)
+static int generate_all(struct parallel *c)
 {
     struct cli_run *run = c->run;
     size_t n_ids;
     const akunu_token *ids = cli_run_ids(run, &n_ids);
     run->progress = cli_progress_begin();
-    enum akunu_status status =
-        akunu_session_generate_parallel(run->loaded.session, c->sequences, c->n, ids, n_ids,
-                                        &run->generation, on_piece, on_cancel, c, c->results);
+    enum akunu_status status = akunu_session_generate_parallel(
+        run->loaded.session, c->sequences, c->n, ids, n_ids, &run->generation, collect_piece,
+        is_canceled, c, c->results);
     cli_progress_end(&run->progress);
     int code = cli_run_code(run, status);
     if (code != CLI_EXIT_OK)
         return code;
     if (run->options->json)
-        print_json(c);
+        print_texts_json(c);
     else
         print_texts(c);
     cli_output_flush(&run->out);
@@ -112,7 +113,7 @@ int cli_run_parallel(struct cli_run *run)
         c.results[i].size = sizeof *c.results;
     if (code == CLI_EXIT_OK) {
         c.sequences[0] = run->loaded.sequence;
-        code = generate(&c);
+        code = generate_all(&c);
         for (size_t i = 1; i < n; i++)
             akunu_sequence_free(run->loaded.session, c.sequences[i]);
     }

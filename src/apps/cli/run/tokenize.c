@@ -10,8 +10,8 @@
 #include "apps/common/output.h"
 
 /* Decodes ids to a text, to be freed. */
-static int text_of(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n,
-                   struct cli_text *out)
+static int decode_ids(const struct akunu_tokenizer *tokenizer, const akunu_token *ids, size_t n,
+                      struct cli_text *out)
 {
     int64_t n_bytes = akunu_tokenizer_decode(tokenizer, ids, n, 0, NULL, 0);
     *out = (struct cli_text){ 0 };
@@ -42,7 +42,7 @@ static int print_pieces(struct cli_output *out, const struct akunu_tokenizer *to
     cli_output_text(out, as_json ? "[" : "");
     for (size_t i = 0; i < n; i++) {
         struct cli_text piece;
-        int code = text_of(tokenizer, &ids[i], 1, &piece);
+        int code = decode_ids(tokenizer, &ids[i], 1, &piece);
         if (code != CLI_EXIT_OK)
             return code;
         if (as_json) {
@@ -99,7 +99,7 @@ int cli_detokenize(const struct cli_options *o)
     if (code == CLI_EXIT_OK)
         code = cli_check_ids(cli_ids_name(o), ids, n, akunu_tokenizer_vocab_size(tokenizer));
     if (code == CLI_EXIT_OK)
-        code = text_of(tokenizer, ids, n, &text);
+        code = decode_ids(tokenizer, ids, n, &text);
     if (code == CLI_EXIT_OK && o->json) {
         cli_json_print(&out, json_pack("{s:o}", "text", cli_json_text(text.bytes, text.n)));
         cli_output_text(&out, "\n");

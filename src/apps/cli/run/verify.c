@@ -65,7 +65,7 @@ static void wait_for_end(struct replay *r, struct akunu_scheduler *scheduler, ui
     pthread_mutex_unlock(&r->lock);
 }
 
-static int run(struct replay *r, struct akunu_scheduler *scheduler)
+static int replay_request(struct replay *r, struct akunu_scheduler *scheduler)
 {
     struct akunu_request request;
     struct akunu_generation generation = r->receipt->generation;
@@ -103,7 +103,7 @@ static int replay(const struct cli_options *o, const struct cli_model_session *l
         return cli_fail_library();
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
-    int code = run(r, scheduler);
+    int code = replay_request(r, scheduler);
     akunu_scheduler_free(scheduler);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
@@ -174,8 +174,8 @@ struct finding {
     char text[512];
 };
 
-static void compare(const struct replay *r, const struct cli_model_session *loaded,
-                    struct finding *f)
+static void compare_receipt(const struct replay *r, const struct cli_model_session *loaded,
+                            struct finding *f)
 {
     const struct cli_receipt *receipt = r->receipt;
     char ours[CLI_SHOWN_BYTES * 2], theirs[CLI_SHOWN_BYTES * 2], hex[65];
@@ -202,7 +202,8 @@ static void compare(const struct replay *r, const struct cli_model_session *load
                  receipt->n_tokens);
 }
 
-static int report(const struct cli_options *o, const struct replay *r, const struct finding *f)
+static int report_finding(const struct cli_options *o, const struct replay *r,
+                          const struct finding *f)
 {
     struct cli_output out = cli_output_stdout();
     bool verified = f->what == NULL;
@@ -278,10 +279,10 @@ static int verify(const struct cli_options *o, struct cli_receipt *receipt)
     receipt->sampling.grammar = grammar;
     if (code == CLI_EXIT_OK && !f.what) {
         code = replay(o, &loaded, &r);
-        compare(&r, &loaded, &f);
+        compare_receipt(&r, &loaded, &f);
     }
     if (code == CLI_EXIT_OK)
-        code = report(o, &r, &f);
+        code = report_finding(o, &r, &f);
     akunu_grammar_free(grammar);
     cli_unload(&loaded);
     return code;

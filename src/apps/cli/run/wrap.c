@@ -195,7 +195,7 @@ static void add_to_word(struct cli_wrap *w, const struct character *c)
     }
 }
 
-static void add(struct cli_wrap *w, const struct character *c)
+static void add_character(struct cli_wrap *w, const struct character *c)
 {
     if (is_control(c->code))
         return;
@@ -232,7 +232,7 @@ static size_t length_of(unsigned char first)
 }
 
 /* Takes the first character of n bytes; returns its bytes. A malformed byte is shown as U+FFFD. */
-static size_t take(struct cli_wrap *w, const char *text, size_t n)
+static size_t take_character(struct cli_wrap *w, const char *text, size_t n)
 {
     static const char replacement[] = "\xef\xbf\xbd";
     struct character c = { .code = -1, .bytes = text, .n = cli_utf8_length(text, n), .columns = 1 };
@@ -240,18 +240,18 @@ static size_t take(struct cli_wrap *w, const char *text, size_t n)
         utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)c.n, &c.code);
         int columns = utf8proc_charwidth(c.code);
         c.columns = columns > 0 ? (unsigned)columns : 0;
-        add(w, &c);
+        add_character(w, &c);
         return c.n;
     }
     c.bytes = replacement;
     c.n = strlen(replacement);
-    add(w, &c);
+    add_character(w, &c);
     return 1;
 }
 
 static void take_partial(struct cli_wrap *w)
 {
-    size_t taken = take(w, w->partial, w->n_partial);
+    size_t taken = take_character(w, w->partial, w->n_partial);
     w->n_partial -= taken;
     memmove(w->partial, w->partial + taken, w->n_partial);
 }

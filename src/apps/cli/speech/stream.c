@@ -26,7 +26,8 @@ struct stream {
 };
 
 /* ---- Words -------------------------------------------------------------- */
-static void print_json(struct stream *s, const struct akunu_word *words, size_t n, bool is_final)
+static void print_words_json(struct stream *s, const struct akunu_word *words, size_t n,
+                             bool is_final)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
@@ -71,7 +72,7 @@ static bool on_words(const struct akunu_word *words, size_t n, bool is_final, vo
 {
     struct stream *s = user;
     if (s->o->json && (n > 0 || !is_final))
-        print_json(s, words, n, is_final);
+        print_words_json(s, words, n, is_final);
     else if (!s->o->json)
         print_text(s, words, n, is_final);
     cli_output_flush(s->out);
@@ -141,7 +142,7 @@ static size_t convert(struct stream *s)
     return n;
 }
 
-static int run(struct stream *s, struct akunu_speech_stream *stream)
+static int feed_stream(struct stream *s, struct akunu_speech_stream *stream)
 {
     enum akunu_status status = AKUNU_OK;
     int more = 1;
@@ -177,7 +178,7 @@ int cli_stream(const struct cli_options *o, struct akunu_session *session,
     s->is_terminal = isatty(STDOUT_FILENO);
     struct akunu_speech_stream *stream =
         akunu_speech_stream_new(session, o->stream_rate, params, on_words, s);
-    int code = stream ? run(s, stream) : cli_fail_library();
+    int code = stream ? feed_stream(s, stream) : cli_fail_library();
     akunu_speech_stream_free(stream);
     free(s);
     return code;

@@ -79,7 +79,7 @@ static int detect(struct akunu_session *session, const struct cli_options *o,
 }
 
 /* ---- The command -------------------------------------------------------- */
-static int check(const struct cli_options *o)
+static int check_options(const struct cli_options *o)
 {
     if (o->stream && (o->clips.n > 1 || (o->clips.n == 1 && strcmp(o->clips.values[0], "-") != 0)))
         return cli_fail_usage("--stream reads standard input, and no files");
@@ -117,8 +117,8 @@ static uint32_t count_windows(const struct cli_options *o, const struct akunu_mo
     return o->vad || o->clips.n > most ? most : (uint32_t)o->clips.n;
 }
 
-static int open_session(const struct cli_options *o, const struct akunu_transcription *params,
-                        struct cli_model_session *loaded)
+static int open_for_speech(const struct cli_options *o, const struct akunu_transcription *params,
+                           struct cli_model_session *loaded)
 {
     loaded->max_windows = count_windows(o, &loaded->info, params);
     loaded->max_sequences = cli_speech_texts(params) * loaded->max_windows;
@@ -130,11 +130,11 @@ static int open_session(const struct cli_options *o, const struct akunu_transcri
     return CLI_EXIT_OK;
 }
 
-static int run(const struct cli_options *o, struct cli_model_session *loaded,
-               const struct extras *extras, struct cli_output *out)
+static int transcribe_clips(const struct cli_options *o, struct cli_model_session *loaded,
+                            const struct extras *extras, struct cli_output *out)
 {
     struct akunu_transcription params = get_params(o, extras);
-    int code = open_session(o, &params, loaded);
+    int code = open_for_speech(o, &params, loaded);
     if (code != CLI_EXIT_OK)
         return code;
     if (o->stream)
@@ -167,7 +167,7 @@ int cli_transcribe(const struct cli_options *o)
     struct cli_model_session loaded = { .sequence = -1 };
     struct extras extras = { .vad = NULL };
     struct cli_output out = cli_output_stdout();
-    int code = check(o);
+    int code = check_options(o);
     if (code == CLI_EXIT_OK)
         code = read_grammar(o, &extras.grammar);
     if (code == CLI_EXIT_OK)
@@ -182,7 +182,7 @@ int cli_transcribe(const struct cli_options *o)
     if (code == CLI_EXIT_OK && o->vad)
         code = cli_load_vad(o, loaded.path, true, &extras.vad);
     if (code == CLI_EXIT_OK)
-        code = run(o, &loaded, &extras, &out);
+        code = transcribe_clips(o, &loaded, &extras, &out);
     code = cli_output_end(&out, code);
     akunu_vad_free(extras.vad);
     akunu_grammar_free(extras.grammar);

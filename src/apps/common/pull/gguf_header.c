@@ -23,7 +23,7 @@ static bool skip(struct cursor *c, uint64_t n)
     return !c->damaged && c->at <= c->n;
 }
 
-static uint64_t read_number(struct cursor *c, unsigned n_bytes)
+static uint64_t read_little_endian(struct cursor *c, unsigned n_bytes)
 {
     uint64_t value = 0, at = c->at;
     if (!skip(c, n_bytes))
@@ -35,7 +35,7 @@ static uint64_t read_number(struct cursor *c, unsigned n_bytes)
 
 static bool skip_text(struct cursor *c)
 {
-    uint64_t n = read_number(c, 8);
+    uint64_t n = read_little_endian(c, 8);
     return c->at <= c->n && skip(c, n);
 }
 
@@ -52,7 +52,7 @@ static bool skip_value(struct cursor *c, uint64_t type)
         c->damaged = true;
         return false;
     }
-    uint64_t element = read_number(c, 4), n = read_number(c, 8);
+    uint64_t element = read_little_endian(c, 4), n = read_little_endian(c, 8);
     if (c->at > c->n)
         return false;
     if (element < N_TYPES && sizes[element])
@@ -69,7 +69,7 @@ static bool skip_entry(struct cursor *c)
 {
     if (!skip_text(c))
         return false;
-    uint64_t type = read_number(c, 4);
+    uint64_t type = read_little_endian(c, 4);
     return c->at <= c->n && skip_value(c, type);
 }
 
@@ -77,7 +77,7 @@ static bool skip_tensor(struct cursor *c)
 {
     if (!skip_text(c))
         return false;
-    uint64_t n_dims = read_number(c, 4);
+    uint64_t n_dims = read_little_endian(c, 4);
     return c->at <= c->n && skip(c, n_dims * 8 + 4 + 8);
 }
 
@@ -87,8 +87,8 @@ uint64_t cli_gguf_header_size(const unsigned char *bytes, size_t n)
     if (n >= 4 && memcmp(bytes, "GGUF", 4) != 0)
         return 0;
     (void)skip(&c, 4);
-    uint64_t version = read_number(&c, 4), n_tensors = read_number(&c, 8);
-    uint64_t n_entries = read_number(&c, 8);
+    uint64_t version = read_little_endian(&c, 4), n_tensors = read_little_endian(&c, 8);
+    uint64_t n_entries = read_little_endian(&c, 8);
     if (n >= 8 && version != 2 && version != 3)
         return 0;
     bool goes_on = c.at <= n;

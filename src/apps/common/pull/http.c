@@ -21,7 +21,7 @@ static void reset_headers(struct cli_http_reply *r)
     r->etag[0] = r->modified[0] = r->error_code[0] = r->next[0] = '\0';
 }
 
-static int64_t read_count(const char *text, const char **end)
+static int64_t read_digits(const char *text, const char **end)
 {
     char *stop;
     errno = 0;
@@ -36,9 +36,9 @@ static void read_content_range(const char *value, struct cli_http_reply *r)
     const char *end;
     if (strncasecmp(value, "bytes ", 6) != 0)
         return;
-    r->first = read_count(value + 6, &end);
+    r->first = read_digits(value + 6, &end);
     end = strchr(end, '/');
-    r->total = end ? read_count(end + 1, &end) : -1;
+    r->total = end ? read_digits(end + 1, &end) : -1;
 }
 
 /* Target of `<URL>; rel="next"`. */
@@ -49,11 +49,11 @@ static void read_link(const char *value, struct cli_http_reply *r)
         snprintf(r->next, sizeof r->next, "%.*s", (int)(close - open - 1), open + 1);
 }
 
-static void read_header(const char *name, const char *value, struct cli_http_reply *r)
+static void take_header(const char *name, const char *value, struct cli_http_reply *r)
 {
     const char *end;
     if (strcasecmp(name, "content-length") == 0)
-        r->length = read_count(value, &end);
+        r->length = read_digits(value, &end);
     else if (strcasecmp(name, "content-range") == 0)
         read_content_range(value, r);
     else if (strcasecmp(name, "transfer-encoding") == 0)
@@ -93,7 +93,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *user)
         r->status = space ? strtol(space + 1, NULL, 10) : 0;
     } else if (colon) {
         *colon = '\0';
-        read_header(line, colon + 1 + strspn(colon + 1, " \t"), r);
+        take_header(line, colon + 1 + strspn(colon + 1, " \t"), r);
     }
     return size * n;
 }

@@ -171,8 +171,8 @@ static void swap_to(struct cli_repo_files *files, size_t to, size_t from)
 }
 
 /* Moves a file, and of a split one all parts, to the front. */
-static int take(const struct cli_repo *repo, struct cli_repo_files *files, const char *path,
-                size_t *n)
+static int move_to_front(const struct cli_repo *repo, struct cli_repo_files *files,
+                         const char *path, size_t *n)
 {
     unsigned count = 1, number = cli_split_number(path, &count);
     int code = CLI_EXIT_OK;
@@ -196,7 +196,7 @@ static int take(const struct cli_repo *repo, struct cli_repo_files *files, const
     return code;
 }
 
-static void append(char *list, size_t capacity, const char *name)
+static void append_to_list(char *list, size_t capacity, const char *name)
 {
     size_t n = strlen(list);
     if (n + strlen(name) + 8 < capacity)
@@ -215,7 +215,7 @@ static int fail_choice(const struct cli_repo *repo, const struct cli_repo_files 
     for (size_t i = 0; names && i < files->n; i++)
         if (has_gguf ? is_gguf(files->list[i].path) && !is_later_part(files->list[i].path) : true) {
             names[n++] = files->list[i].path;
-            append(list, sizeof list, files->list[i].path);
+            append_to_list(list, sizeof list, files->list[i].path);
         }
     if (names && repo->what)
         nearest = cli_find_nearest(repo->what, names, n);
@@ -265,12 +265,12 @@ int cli_repo_select(const struct cli_repo *repo, struct cli_repo_files *files, s
     if (repo->what) {
         found = find_path(files, repo->what);
         found = found ? found : find_type(files, repo->what);
-        return found ? take(repo, files, found->path, n) : fail_choice(repo, files);
+        return found ? move_to_front(repo, files, found->path, n) : fail_choice(repo, files);
     }
     for (size_t i = 0; !found && i < sizeof defaults / sizeof *defaults; i++)
         found = find_type(files, defaults[i]);
     if (found)
-        return take(repo, files, found->path, n);
+        return move_to_front(repo, files, found->path, n);
     *is_folder = true;
     return take_folder(repo, files, n);
 }

@@ -30,7 +30,7 @@ static char *token_path(void)
 }
 
 /* The file's text; NULL: there is none. */
-static char *read_file(const char *path)
+static char *read_token_file(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -68,7 +68,7 @@ int cli_hub_read_token(char **token)
 {
     const char *variable = getenv("HF_TOKEN");
     char *path = variable && *variable ? NULL : token_path();
-    *token = variable && *variable ? strdup(variable) : path ? read_file(path) : NULL;
+    *token = variable && *variable ? strdup(variable) : path ? read_token_file(path) : NULL;
     free(path);
     if (*token)
         trim(*token);

@@ -126,7 +126,7 @@ static int check_space(const struct cli_part *part)
 }
 
 /* Reserves the whole length, so that a full disk shows now. */
-static int reserve(struct cli_part *part)
+static int reserve_space(struct cli_part *part)
 {
     if (part->size <= 0)
         return CLI_EXIT_OK;
@@ -159,7 +159,7 @@ int cli_part_begin(struct cli_part *part, int64_t size, const char *etag, const 
     if (ftruncate(part->fd, 0) != 0)
         return cli_fail("%s: %s", part->path, strerror(errno));
     int code = size > 0 ? check_space(part) : CLI_EXIT_OK;
-    return code == CLI_EXIT_OK ? reserve(part) : code;
+    return code == CLI_EXIT_OK ? reserve_space(part) : code;
 }
 
 /* ---- Chunks ------------------------------------------------------------- */

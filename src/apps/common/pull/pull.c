@@ -46,7 +46,7 @@ static int make_folders(const char *path)
     return code;
 }
 
-static char *join(const char *folder, const char *name, const char *suffix)
+static char *join_path(const char *folder, const char *name, const char *suffix)
 {
     char *path;
     return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
@@ -68,8 +68,8 @@ static bool has_size(const char *path, int64_t size)
 static char *target_of(const struct pull *p, const struct cli_remote_file *file)
 {
     if (p->plan.is_folder)
-        return join(p->is_new ? p->staging : p->path, file->name, "");
-    return join(p->models, file->name, "");
+        return join_path(p->is_new ? p->staging : p->path, file->name, "");
+    return join_path(p->models, file->name, "");
 }
 
 /* ---- Which files are there ---------------------------------------------- */
@@ -121,11 +121,11 @@ static int check_place(struct pull *p)
 
 /* ---- Downloading -------------------------------------------------------- */
 /* Path of the part file, to be freed. */
-static char *part_of(const struct pull *p, const struct cli_remote_file *file)
+static char *part_path(const struct pull *p, const struct cli_remote_file *file)
 {
     char *path;
     if (p->plan.is_folder)
-        return join(p->staging, file->name, ".part");
+        return join_path(p->staging, file->name, ".part");
     return asprintf(&path, "%s/.pull/%s.part", p->models, file->name) < 0 ? NULL : path;
 }
 
@@ -152,7 +152,8 @@ static int64_t total_size(const struct cli_pull_plan *plan)
 
 static int fetch_file(struct pull *p, struct cli_remote_file *file, const char *target)
 {
-    char *key = cli_url_key(file->url), *shown = cli_url_shown(file->url), *part = part_of(p, file);
+    char *key = cli_url_key(file->url), *shown = cli_url_shown(file->url),
+         *part = part_path(p, file);
     int code = key && shown && part ? make_folders(part) : cli_fail_memory();
     if (code == CLI_EXIT_OK)
         code = make_folders(target);
@@ -223,7 +224,7 @@ static int pull(struct pull *p, const char *name)
     int code = cli_pull_plan(&p->http, &p->source, name, &p->plan);
     if (code != CLI_EXIT_OK)
         return code;
-    p->path = join(p->models, p->plan.name, "");
+    p->path = join_path(p->models, p->plan.name, "");
     if (!p->path || asprintf(&p->staging, "%s/.pull/%s.folder", p->models, p->plan.name) < 0) {
         p->staging = NULL;
         return cli_fail_memory();
@@ -238,7 +239,7 @@ static int pull(struct pull *p, const char *name)
 }
 
 /* ---- Commands ----------------------------------------------------------- */
-static int begin(const struct cli_options *o, const char *text, struct pull *p)
+static int begin_pull(const struct cli_options *o, const char *text, struct pull *p)
 {
     *p = (struct pull){ 0 };
     p->models = cli_models_folder();
@@ -268,7 +269,7 @@ int cli_pull(const struct cli_options *o)
     if (!o->url)
         return cli_fail_usage("nothing to download is named: akunu-cli pull USER/REPO:TYPE, or a "
                               "URL");
-    int code = begin(o, o->url, &p);
+    int code = begin_pull(o, o->url, &p);
     if (code == CLI_EXIT_OK)
         code = pull(&p, o->out);
     if (code == CLI_EXIT_OK)
@@ -282,11 +283,11 @@ int cli_remote_path(const struct cli_options *o, const char *name, char **path)
     struct pull p;
     char *found = NULL;
     *path = NULL;
-    int code = begin(o, name, &p);
+    int code = begin_pull(o, name, &p);
     if (code == CLI_EXIT_OK)
         found = cli_pulled_find(p.models, p.source.key);
     if (found) {
-        *path = join(p.models, found, "");
+        *path = join_path(p.models, found, "");
     } else if (code == CLI_EXIT_OK && o->offline) {
         cli_fail("%s: not in %s, and --offline downloads nothing", p.source.shown, p.models);
         code = CLI_EXIT_MODEL;

@@ -9,7 +9,7 @@
 #include "apps/common/remote.h"
 
 /* ---- Sources ------------------------------------------------------------ */
-static char *decode(const char *text, size_t n)
+static char *decode_percent(const char *text, size_t n)
 {
     int n_decoded = 0;
     char *copy = strndup(text, n),
@@ -44,8 +44,8 @@ static bool read_endpoint_url(const struct cli_http *http, const char *url, stru
         (strncmp(part[2], "resolve/", 8) != 0 && strncmp(part[2], "blob/", 5) != 0))
         return false;
     repo->name = strndup(part[0], (size_t)(part[2] - part[0]) - 1);
-    repo->revision = decode(part[3], (size_t)(part[4] - part[3]) - 1);
-    repo->what = decode(part[4], (size_t)(end - part[4]));
+    repo->revision = decode_percent(part[3], (size_t)(part[4] - part[3]) - 1);
+    repo->what = decode_percent(part[4], (size_t)(end - part[4]));
     return repo->what && repo->name && cli_is_repo_name(repo->name);
 }
 

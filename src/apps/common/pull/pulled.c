@@ -45,7 +45,7 @@ json_t *cli_pulled_new(bool is_folder)
                      "sources", "files");
 }
 
-static const char *text_of(const json_t *object, const char *name)
+static const char *string_member(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
     return text ? text : "";
@@ -55,7 +55,7 @@ const json_t *cli_pulled_file(const json_t *record, const char *key)
 {
     const json_t *files = json_object_get(record, "files");
     for (size_t i = 0; i < json_array_size(files); i++)
-        if (strcmp(text_of(json_array_get(files, i), "url"), key) == 0)
+        if (strcmp(string_member(json_array_get(files, i), "url"), key) == 0)
             return json_array_get(files, i);
     return NULL;
 }
@@ -64,7 +64,7 @@ bool cli_pulled_name(const json_t *record, const char *name)
 {
     const json_t *files = json_object_get(record, "files");
     for (size_t i = 0; i < json_array_size(files); i++)
-        if (strcmp(text_of(json_array_get(files, i), "name"), name) == 0)
+        if (strcmp(string_member(json_array_get(files, i), "name"), name) == 0)
             return true;
     return false;
 }
@@ -73,7 +73,7 @@ void cli_pulled_add_file(json_t *record, const struct cli_remote_file *file, con
 {
     json_t *files = json_object_get(record, "files");
     for (size_t i = json_array_size(files); i-- > 0;)
-        if (strcmp(text_of(json_array_get(files, i), "name"), file->name) == 0)
+        if (strcmp(string_member(json_array_get(files, i), "name"), file->name) == 0)
             json_array_remove(files, i);
     json_array_append_new(files, json_pack("{s:s, s:s, s:s, s:s, s:I}", "name", file->name, "url",
                                            key, "id", file->id, "sha256", file->sha256, "size",
@@ -108,7 +108,7 @@ static bool is_there(const char *models, const char *name, const json_t *record)
         struct stat st;
         char *path;
         if (asprintf(&path, "%s/%s%s%s", models, is_folder ? name : "", is_folder ? "/" : "",
-                     text_of(file, "name")) < 0)
+                     string_member(file, "name")) < 0)
             return false;
         there = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
                 st.st_size == json_integer_value(json_object_get(file, "size"));

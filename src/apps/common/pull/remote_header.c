@@ -25,7 +25,7 @@ struct head {
 };
 
 /* Requests bytes until there are `wanted` of them or all. */
-static int grow(struct cli_http *http, const char *url, size_t wanted, struct head *head)
+static int request_more(struct cli_http *http, const char *url, size_t wanted, struct head *head)
 {
     char range[64];
     struct cli_http_reply r;
@@ -80,7 +80,7 @@ static int read_head(struct cli_http *http, const char *url, struct head *head)
             return fail_header(url, "the end of the file is inside its header");
         if (wanted > MAX_HEADER)
             return fail_header(url, "its header has more than 256 MiB");
-        int code = grow(http, url, (size_t)wanted, head);
+        int code = request_more(http, url, (size_t)wanted, head);
         if (code != CLI_EXIT_OK)
             return code;
         needed = cli_gguf_header_size(head->bytes, head->n);
@@ -119,8 +119,8 @@ static int make_folder(char **folder)
     return code;
 }
 
-static int read_all(struct cli_http *http, const struct cli_pull_plan *plan,
-                    struct cli_remote_header *header)
+static int read_all_parts(struct cli_http *http, const struct cli_pull_plan *plan,
+                          struct cli_remote_header *header)
 {
     double n_read = 0.0, n_all = 0.0;
     int code = make_folder(&header->folder);
@@ -160,7 +160,7 @@ static int read_source(struct cli_http *http, const struct cli_model_source *sou
         code = CLI_EXIT_MODEL;
     }
     if (code == CLI_EXIT_OK)
-        code = read_all(http, &plan, header);
+        code = read_all_parts(http, &plan, header);
     cli_pull_plan_free(&plan);
     return code;
 }

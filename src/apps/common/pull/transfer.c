@@ -54,7 +54,7 @@ struct transfer {
     int code;
 };
 
-static int fail(struct transfer *t, const char *why)
+static int fail_transfer(struct transfer *t, const char *why)
 {
     char *shown = cli_url_shown(t->file->url);
     cli_progress_clear(&t->progress->bar);
@@ -140,14 +140,14 @@ static size_t on_data(char *bytes, size_t size, size_t n, void *user)
     if ((int64_t)n_bytes > connection->end - connection->at) {
         t->outcome = t->use_ranges ? CLI_TRANSFER_RESTART : t->outcome;
         if (!t->use_ranges)
-            fail(t, "the server sends more bytes than the file has");
+            fail_transfer(t, "the server sends more bytes than the file has");
         t->use_ranges = false;
         return 0;
     }
     if (!write_all(t->part.fd, bytes, n_bytes, connection->at)) {
         char why[CLI_HTTP_WHY_BYTES];
         snprintf(why, sizeof why, "%s: %s", t->part.path, strerror(errno));
-        fail(t, why);
+        fail_transfer(t, why);
         return 0;
     }
     connection->at += (int64_t)n_bytes;
@@ -223,7 +223,7 @@ static void try_again(struct transfer *t, struct connection *connection)
     if (r->status == 429 || r->status == 503) /* too many connections, perhaps */
         t->n_connections = t->n_connections > 1 ? t->n_connections - 1 : 1;
     if (t->n_failures > t->http->n_retries || delay < 0.0) {
-        fail(t, cli_http_why(t->http, r, why));
+        fail_transfer(t, cli_http_why(t->http, r, why));
         return;
     }
     if (cli_seconds() + delay > t->not_before)
@@ -264,7 +264,7 @@ static void finish_connection(struct transfer *t, struct connection *connection,
     } else if (result == CURLE_OK && (r->status < 400 || strcmp(t->url, t->file->url) != 0)) {
         t->outcome = CLI_TRANSFER_RELOCATE;
     } else {
-        fail(t, cli_http_why(t->http, r, why));
+        fail_transfer(t, cli_http_why(t->http, r, why));
     }
 }
 
@@ -316,7 +316,7 @@ static const char *validator_of(const struct cli_part *part)
 }
 
 /* Asks for the file's version and opens the part for it. */
-static int begin(struct transfer *t, bool may_use_ranges)
+static int begin_transfer(struct transfer *t, bool may_use_ranges)
 {
     struct cli_http_reply r;
     cli_progress_clear(&t->progress->bar);
@@ -388,8 +388,9 @@ static int check_unknown_length(struct transfer *t)
     if (ok)
         return CLI_EXIT_OK;
     cli_part_remove(&t->part);
-    return fail(t, "the server does not tell how long the file is, so whether all of it came "
-                   "cannot be known");
+    return fail_transfer(t,
+                         "the server does not tell how long the file is, so whether all of it came "
+                         "cannot be known");
 }
 
 /* The file on the server is another one, or its ranges are not what was asked for. */
@@ -409,7 +410,7 @@ static void start_over(struct transfer *t)
 /* A round: asks what the file is, then for its bytes. */
 static int run_round(struct transfer *t, bool may_use_ranges, const char *refused_version)
 {
-    int code = begin(t, may_use_ranges);
+    int code = begin_transfer(t, may_use_ranges);
     if (code != CLI_EXIT_OK)
         return code;
     if (*refused_version && strcmp(refused_version, t->part.etag) == 0)
@@ -425,7 +426,7 @@ static int run_round(struct transfer *t, bool may_use_ranges, const char *refuse
 }
 
 /* Rounds until the file is whole. */
-static int run(struct transfer *t)
+static int run_rounds(struct transfer *t)
 {
     char refused_version[sizeof t->part.etag] = "";
     bool may_use_ranges = true;
@@ -444,11 +445,11 @@ static int run(struct transfer *t)
             had = cli_part_have(&t->part);
         }
     }
-    return fail(t, "the file changes again and again while it is read");
+    return fail_transfer(t, "the file changes again and again while it is read");
 }
 
 /* Ctrl-C or a failure leaves what a later run can go on from, and nothing else. */
-static void leave(struct transfer *t)
+static void leave_part(struct transfer *t)
 {
     int64_t have = t->part.done ? cli_part_have(&t->part) : 0;
     if (!t->use_ranges || have == 0 || t->part.size < 0 ||
@@ -472,13 +473,13 @@ int cli_transfer(struct cli_http *http, struct cli_remote_file *file, const char
     if (code == CLI_EXIT_OK && !(t.multi = curl_multi_init()))
         code = cli_fail_memory();
     if (code == CLI_EXIT_OK)
-        code = run(&t);
+        code = run_rounds(&t);
     if (code == CLI_EXIT_OK)
         code = check_whole(&t);
     if (code == CLI_EXIT_OK)
         code = cli_part_place(&t.part, path);
     else
-        leave(&t);
+        leave_part(&t);
     if (code == CLI_EXIT_OK)
         file->size = t.part.size;
     for (int i = 0; i < MAX_CONNECTIONS; i++)

@@ -9,7 +9,7 @@
 
 enum { MAX_NAME = 200 };
 
-static CURLU *parse(const char *url)
+static CURLU *parse_url(const char *url)
 {
     CURLU *u = curl_url();
     if (u && curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK) {
@@ -20,7 +20,7 @@ static CURLU *parse(const char *url)
 }
 
 /* A part of the URL as memory of malloc; NULL: it has none. */
-static char *part_of(CURLU *u, CURLUPart part, unsigned flags)
+static char *url_part(CURLU *u, CURLUPart part, unsigned flags)
 {
     char *text = NULL, *copy;
     if (curl_url_get(u, part, &text, flags) != CURLUE_OK)
@@ -40,17 +40,17 @@ static uint64_t hash_text(const char *text)
 }
 
 /* The URL without secrets; the query, which may be one, becomes its hash or dots. */
-static char *strip(const char *url, bool with_hash)
+static char *strip_secrets(const char *url, bool with_hash)
 {
-    CURLU *u = parse(url);
+    CURLU *u = parse_url(url);
     if (!u)
         return NULL;
-    char *query = part_of(u, CURLUPART_QUERY, 0), *result = NULL;
+    char *query = url_part(u, CURLUPART_QUERY, 0), *result = NULL;
     static const CURLUPart secrets[] = { CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS,
                                          CURLUPART_QUERY, CURLUPART_FRAGMENT };
     for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
         (void)curl_url_set(u, secrets[i], NULL, 0);
-    char *plain = part_of(u, CURLUPART_URL, 0);
+    char *plain = url_part(u, CURLUPART_URL, 0);
     int n = -1;
     if (plain && query && with_hash)
         n = asprintf(&result, "%s?%016llx", plain, (unsigned long long)hash_text(query));
@@ -64,21 +64,21 @@ static char *strip(const char *url, bool with_hash)
 
 char *cli_url_shown(const char *url)
 {
-    return strip(url, false);
+    return strip_secrets(url, false);
 }
 
 char *cli_url_key(const char *url)
 {
-    return strip(url, true);
+    return strip_secrets(url, true);
 }
 
 char *cli_url_origin(const char *url)
 {
-    CURLU *u = parse(url);
+    CURLU *u = parse_url(url);
     if (!u)
         return NULL;
-    char *scheme = part_of(u, CURLUPART_SCHEME, 0), *host = part_of(u, CURLUPART_HOST, 0);
-    char *port = part_of(u, CURLUPART_PORT, CURLU_DEFAULT_PORT), *origin = NULL;
+    char *scheme = url_part(u, CURLUPART_SCHEME, 0), *host = url_part(u, CURLUPART_HOST, 0);
+    char *port = url_part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT), *origin = NULL;
     if (!scheme || !host || !port || asprintf(&origin, "%s://%s:%s", scheme, host, port) < 0)
         origin = NULL;
     free(scheme);
@@ -99,8 +99,8 @@ bool cli_url_is_same_origin(const char *a, const char *b)
 
 char *cli_url_name(const char *url)
 {
-    CURLU *u = parse(url);
-    char *path = u ? part_of(u, CURLUPART_PATH, 0) : NULL, *name = NULL;
+    CURLU *u = parse_url(url);
+    char *path = u ? url_part(u, CURLUPART_PATH, 0) : NULL, *name = NULL;
     const char *slash = path ? strrchr(path, '/') : NULL;
     int n = 0;
     char *decoded = slash ? curl_easy_unescape(NULL, slash + 1, 0, &n) : NULL;
@@ -114,12 +114,12 @@ char *cli_url_name(const char *url)
 
 char *cli_url_with_name(const char *url, const char *name)
 {
-    CURLU *u = parse(url);
-    char *path = u ? part_of(u, CURLUPART_PATH, 0) : NULL, *result = NULL, *other = NULL;
+    CURLU *u = parse_url(url);
+    char *path = u ? url_part(u, CURLUPART_PATH, 0) : NULL, *result = NULL, *other = NULL;
     char *encoded = cli_url_encode_path(name), *slash = path ? strrchr(path, '/') : NULL;
     if (slash && encoded && asprintf(&other, "%.*s/%s", (int)(slash - path), path, encoded) >= 0) {
         if (curl_url_set(u, CURLUPART_PATH, other, 0) == CURLUE_OK)
-            result = part_of(u, CURLUPART_URL, 0);
+            result = url_part(u, CURLUPART_URL, 0);
         free(other);
     }
     free(encoded);

@@ -73,7 +73,7 @@ static size_t filled(size_t n, size_t i)
     return n <= i * GROUP || n - i * GROUP > GROUP ? GROUP : n - i * GROUP;
 }
 
-static void configure(size_t n_tokens, size_t n_rows)
+static void configure_tiles(size_t n_tokens, size_t n_rows)
 {
     struct ak_amx_tile_config config = { .palette = 1 };
     for (size_t i = 0; i < 8; i++) {
@@ -145,7 +145,7 @@ static void dot_panel_bf16(const uint16_t *restrict panel, size_t n_rows,
             const uint16_t *w = panel + r * k, *x = tokens + t * k;
             float *to = y + t * y_stride + r;
             if (n_tokens != shape_tokens || n_block_rows != shape_rows)
-                configure(shape_tokens = n_tokens, shape_rows = n_block_rows);
+                configure_tiles(shape_tokens = n_tokens, shape_rows = n_block_rows);
             if (n_tokens > GROUP && n_block_rows > AK_TILE_ROWS)
                 multiply_tiles(2, 2, w, x, k, to, y_stride);
             else if (n_tokens > GROUP)

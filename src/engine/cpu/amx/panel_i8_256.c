@@ -16,7 +16,7 @@ typedef ak_amx_tile_sums super_block_sums[GROUPS_MAX][2];
 
 /* Tile registers 0, 1: low and high sums of the first token group; 2, 3: of the second; 4, 5:
  * tokens of each group; 6, 7: low and high words. */
-static void configure(size_t n_tokens)
+static void configure_tiles(size_t n_tokens)
 {
     const size_t first = ak_min_size(n_tokens, GROUP),
                  second = n_tokens > GROUP ? n_tokens - GROUP : GROUP;
@@ -133,12 +133,12 @@ AK_KERNEL void dot_panel_i8(enum ak_avx512_scaling scaling, const uint8_t *panel
 {
     const size_t n_super_blocks = k / AK_TILE_K;
     if (n >= PASS)
-        configure(PASS);
+        configure_tiles(PASS);
     for (; n >= PASS; n -= PASS, activations += PASS * act_bytes, y += PASS * y_stride)
         dot_pass(scaling, 2, PASS, panel, n_tiles, n_super_blocks, activations, act_bytes, y,
                  y_stride);
     if (n > 0)
-        configure(n);
+        configure_tiles(n);
     if (n > GROUP)
         dot_pass(scaling, 2, n, panel, n_tiles, n_super_blocks, activations, act_bytes, y,
                  y_stride);

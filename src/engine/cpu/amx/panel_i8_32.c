@@ -6,7 +6,7 @@
 #include <tile_unit.h> /* of this folder, or the model of it in tests/engine/cpu/amx */
 
 /* Tile registers 0, 1: sums of the first and the second block; 2, 3: tokens; 4, 5: words. */
-static void configure(size_t n_tokens)
+static void configure_tiles(size_t n_tokens)
 {
     struct ak_amx_tile_config config = { .palette = 1 };
     for (size_t i = 0; i < 6; i++) {
@@ -109,12 +109,12 @@ AK_KERNEL void dot_panel_i8(bool minimum, const uint8_t *panel, size_t n_tiles, 
                             size_t y_stride)
 {
     if (n >= GROUP)
-        configure(GROUP);
+        configure_tiles(GROUP);
     for (; n >= GROUP; n -= GROUP, activations += GROUP * act_bytes, y += GROUP * y_stride)
         dot_group(minimum, GROUP, panel, n_tiles, k / AK_BLOCK_K, activations, act_bytes, y,
                   y_stride);
     if (n > 0) {
-        configure(n);
+        configure_tiles(n);
         dot_group(minimum, n, panel, n_tiles, k / AK_BLOCK_K, activations, act_bytes, y, y_stride);
     }
     ak_amx_tile_release();

@@ -21,7 +21,7 @@ static void start(void)
     ak_amx_tile_zero(5);
 }
 
-static void finish(uint64_t *sink)
+static void keep_result(uint64_t *sink)
 {
     uint64_t sum[WORDS * ROW_BYTES / sizeof(uint64_t)];
     ak_amx_tile_store(0, sum, ROW_BYTES);
@@ -38,7 +38,7 @@ static uint64_t probe_int8(size_t rounds, uint64_t *sink)
         ak_amx_tile_dot(2, 4, 5);
         ak_amx_tile_dot(3, 4, 5);
     }
-    finish(sink);
+    keep_result(sink);
     return (uint64_t)rounds * SUMS * 2 * WORDS * WORDS * ROW_BYTES;
 }
 
@@ -51,7 +51,7 @@ static uint64_t probe_bf16(size_t rounds, uint64_t *sink)
         ak_amx_tile_dot_bf16(2, 4, 5);
         ak_amx_tile_dot_bf16(3, 4, 5);
     }
-    finish(sink);
+    keep_result(sink);
     return (uint64_t)rounds * SUMS * 2 * WORDS * WORDS * (ROW_BYTES / 2);
 }
 

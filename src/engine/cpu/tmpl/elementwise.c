@@ -10,7 +10,7 @@ AK_KERNEL size_t whole_vectors(size_t n)
     return n / VF_LANES * VF_LANES;
 }
 
-static void add(float *restrict y, const float *restrict x, size_t n)
+static void add_floats(float *restrict y, const float *restrict x, size_t n)
 {
     size_t whole = whole_vectors(n);
     for (size_t i = 0; i < whole; i += VF_LANES)
@@ -175,7 +175,7 @@ AK_SETTER(elementwise)
     k->dequantize[AK_QUANT_Q4_0] = ak_quant_dequantize_q4_0;
     k->rms_norm = rms_norm;
     k->layer_norm = ak_generic_layer_norm;
-    k->add = add;
+    k->add = add_floats;
     k->add_scaled = ak_generic_add_scaled;
     k->softcap = ak_generic_softcap;
     k->gelu_tanh = gelu_tanh;

@@ -53,8 +53,8 @@ static ak_status index_tensors(struct ak_gguf *g, struct ak_error *error)
     return AKUNU_OK;
 }
 
-static ak_status open_file(const char *path, int fd, struct ak_provider **out,
-                           struct ak_error *error)
+static ak_status open_gguf_file(const char *path, int fd, struct ak_provider **out,
+                                struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     *out = NULL;
@@ -82,12 +82,12 @@ static ak_status open_file(const char *path, int fd, struct ak_provider **out,
 
 static ak_status open_gguf(const char *path, struct ak_provider **out, struct ak_error *error)
 {
-    return open_file(path, -1, out, error);
+    return open_gguf_file(path, -1, out, error);
 }
 
 ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *error)
 {
-    return open_file(NULL, fd, out, error);
+    return open_gguf_file(NULL, fd, out, error);
 }
 
 const void *ak_gguf_data(const struct ak_gguf *g, const struct ak_gguf_tensor *t)
@@ -100,21 +100,21 @@ static enum ak_quant_type type_of(const struct ak_gguf_tensor *t)
     return t->composed_tensor ? t->composed_tensor->type : t->type;
 }
 
-static bool find_name(const struct ak_gguf *g, const char *pattern, int layer, uint32_t *i)
+static bool find_pattern(const struct ak_gguf *g, const char *pattern, int layer, uint32_t *i)
 {
     char name[AK_ROLE_NAME_BYTES];
     return pattern && ak_name_index_find(&g->index, ak_role_expand(pattern, layer, name), i);
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
-                 struct ak_view *out)
+static bool gguf_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                      struct ak_view *out)
 {
     (void)hf; /* names follow from roles */
     const struct ak_gguf *g = gguf(p);
     uint32_t i;
     if (ak_role_has_layer(role) != (layer >= 0) ||
-        (!find_name(g, ak_gguf_name(role), layer, &i) &&
-         !find_name(g, ak_whisper_name(role), layer, &i)))
+        (!find_pattern(g, ak_gguf_name(role), layer, &i) &&
+         !find_pattern(g, ak_whisper_name(role), layer, &i)))
         return false;
 
     const struct ak_gguf_tensor *t = &g->tensors[i];
@@ -136,12 +136,12 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     return true;
 }
 
-static size_t n_tensors(const struct ak_provider *p)
+static size_t gguf_n_tensors(const struct ak_provider *p)
 {
     return gguf(p)->n_tensors;
 }
 
-static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+static bool gguf_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 {
     const struct ak_gguf *g = gguf(p);
     if (i >= g->n_tensors)
@@ -164,12 +164,12 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     return true;
 }
 
-static size_t n_metas(const struct ak_provider *p)
+static size_t gguf_n_metas(const struct ak_provider *p)
 {
     return gguf(p)->metadata.n;
 }
 
-static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+static bool gguf_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     const struct ak_gguf *g = gguf(p);
     if (i >= g->metadata.n)
@@ -178,23 +178,24 @@ static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
     return true;
 }
 
-static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+static bool gguf_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
     return ak_gguf_find_meta(&gguf(p)->metadata, key, out);
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
-                    struct ak_meta *out)
+static bool gguf_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                         struct ak_meta *out)
 {
     return ak_gguf_element(&gguf(p)->metadata, array, i, out);
 }
 
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+static ak_status gguf_vocab(const struct ak_provider *p, struct ak_vocab *out,
+                            struct ak_error *error)
 {
     return ak_gguf_vocab_get(gguf(p)->vocab, p, out, error);
 }
 
-static uint64_t bytes(const struct ak_provider *p)
+static uint64_t gguf_bytes(const struct ak_provider *p)
 {
     const struct ak_gguf *g = gguf(p);
     uint64_t sum = 0;
@@ -203,12 +204,12 @@ static uint64_t bytes(const struct ak_provider *p)
     return sum;
 }
 
-static const struct ak_file *part(const struct ak_provider *p, size_t i)
+static const struct ak_file *gguf_part(const struct ak_provider *p, size_t i)
 {
     return i < gguf(p)->n_parts ? &gguf(p)->parts[i].file : NULL;
 }
 
-static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
+static void gguf_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     const struct ak_gguf *g = gguf(p);
     ak_provider_fingerprint_begin(out, &g->parts[0].file);
@@ -216,8 +217,8 @@ static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerpr
         ak_provider_fingerprint_add(out, &g->parts[i].file, g->parts[i].data);
 }
 
-static void advise(const struct ak_provider *p, const void *data, uint64_t n,
-                   enum ak_file_advice use)
+static void gguf_advise(const struct ak_provider *p, const void *data, uint64_t n,
+                        enum ak_file_advice use)
 {
     const struct ak_gguf *g = gguf(p);
     for (uint32_t i = 0; i < g->n_parts; i++)
@@ -231,16 +232,16 @@ const struct ak_provider_format ak_gguf_format = {
     .probe = probe,
     .open = open_gguf,
     .close = close_provider,
-    .find = find,
-    .n_tensors = n_tensors,
-    .tensor = tensor,
-    .n_metas = n_metas,
-    .meta = meta,
-    .find_meta = find_meta,
-    .element = element,
-    .vocab = vocab,
-    .bytes = bytes,
-    .part = part,
-    .fingerprint = fingerprint,
-    .advise = advise,
+    .find = gguf_find,
+    .n_tensors = gguf_n_tensors,
+    .tensor = gguf_tensor,
+    .n_metas = gguf_n_metas,
+    .meta = gguf_meta,
+    .find_meta = gguf_find_meta,
+    .element = gguf_element,
+    .vocab = gguf_vocab,
+    .bytes = gguf_bytes,
+    .part = gguf_part,
+    .fingerprint = gguf_fingerprint,
+    .advise = gguf_advise,
 };

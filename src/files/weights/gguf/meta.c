@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-static uint64_t load(const uint8_t *bytes, unsigned n)
+static uint64_t load_little_endian(const uint8_t *bytes, unsigned n)
 {
     uint64_t value = 0;
     for (unsigned i = n; i-- > 0;)
@@ -25,28 +25,28 @@ static double load_float(const uint8_t *bytes, unsigned n)
     return x;
 }
 
-static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
+static void decode_value(uint32_t kind, const uint8_t *value, struct ak_meta *out)
 {
     assert(kind < AK_GGUF_KINDS);
     unsigned bytes = ak_gguf_kinds[kind].bytes;
     *out = (struct ak_meta){ .key = "", .kind = ak_gguf_kinds[kind].meta, .n = 1, .width = bytes };
     switch (out->kind) {
     case AK_META_BOOL: out->as.boolean = value[0] != 0; break;
-    case AK_META_UINT: out->as.unsigned_integer = load(value, bytes); break;
+    case AK_META_UINT: out->as.unsigned_integer = load_little_endian(value, bytes); break;
     case AK_META_INT: {
         unsigned unused = 64 - 8 * bytes; /* for sign extension */
-        out->as.integer = (int64_t)(load(value, bytes) << unused) >> unused;
+        out->as.integer = (int64_t)(load_little_endian(value, bytes) << unused) >> unused;
         break;
     }
     case AK_META_FLOAT: out->as.number = load_float(value, bytes); break;
     case AK_META_STRING:
-        out->n = load(value, 8);
+        out->n = load_little_endian(value, 8);
         out->as.string = (const char *)value + 8;
         break;
     default:
-        out->element_kind = ak_gguf_kinds[load(value, 4)].meta;
-        out->width = ak_gguf_kinds[load(value, 4)].bytes;
-        out->n = load(value + 4, 8);
+        out->element_kind = ak_gguf_kinds[load_little_endian(value, 4)].meta;
+        out->width = ak_gguf_kinds[load_little_endian(value, 4)].bytes;
+        out->n = load_little_endian(value + 4, 8);
         out->as.elements = value;
         break;
     }
@@ -56,11 +56,11 @@ static void decode(uint32_t kind, const uint8_t *value, struct ak_meta *out)
 static const uint8_t *skip_value(uint32_t kind, const uint8_t *value)
 {
     if (kind == AK_GGUF_STRING)
-        return value + 8 + load(value, 8);
+        return value + 8 + load_little_endian(value, 8);
     if (kind != AK_GGUF_ARRAY)
         return value + ak_gguf_kinds[kind].bytes;
-    uint32_t element = (uint32_t)load(value, 4);
-    uint64_t n = load(value + 4, 8);
+    uint32_t element = (uint32_t)load_little_endian(value, 4);
+    uint64_t n = load_little_endian(value + 4, 8);
     const uint8_t *next = value + AK_GGUF_ARRAY_HEADER;
     if (element != AK_GGUF_STRING && element != AK_GGUF_ARRAY)
         return next + n * ak_gguf_kinds[element].bytes;
@@ -72,7 +72,7 @@ static const uint8_t *skip_value(uint32_t kind, const uint8_t *value)
 void ak_gguf_meta(const struct ak_gguf_metadata *m, size_t i, struct ak_meta *out)
 {
     const struct ak_gguf_entry *entry = &m->entries[i];
-    decode(entry->kind, entry->value, out);
+    decode_value(entry->kind, entry->value, out);
     out->key = m->names.bytes + entry->key;
 }
 
@@ -106,9 +106,9 @@ bool ak_gguf_element(const struct ak_gguf_metadata *m, const struct ak_meta *arr
     if (array->kind != AK_META_ARRAY || i >= array->n)
         return false;
     const uint8_t *header = array->as.elements, *next = header + AK_GGUF_ARRAY_HEADER;
-    uint32_t kind = (uint32_t)load(header, 4);
+    uint32_t kind = (uint32_t)load_little_endian(header, 4);
     if (kind != AK_GGUF_STRING && kind != AK_GGUF_ARRAY) {
-        decode(kind, next + i * ak_gguf_kinds[kind].bytes, out);
+        decode_value(kind, next + i * ak_gguf_kinds[kind].bytes, out);
         return true;
     }
     const struct ak_gguf_entry *entry = kind == AK_GGUF_STRING ? entry_of(m, header) : NULL;
@@ -118,7 +118,7 @@ bool ak_gguf_element(const struct ak_gguf_metadata *m, const struct ak_meta *arr
     }
     for (; i > 0; i--)
         next = skip_value(kind, next);
-    decode(kind, next, out);
+    decode_value(kind, next, out);
     return true;
 }
 
@@ -126,7 +126,7 @@ bool ak_gguf_texts(const struct ak_meta *array, struct ak_text *out)
 {
     const uint8_t *next = (const uint8_t *)array->as.elements + AK_GGUF_ARRAY_HEADER;
     for (uint64_t i = 0; i < array->n; i++, next = skip_value(AK_GGUF_STRING, next)) {
-        uint64_t n = load(next, 8);
+        uint64_t n = load_little_endian(next, 8);
         if (n > UINT32_MAX)
             return false;
         out[i] = (struct ak_text){ (const char *)next + 8, (uint32_t)n };

@@ -44,8 +44,8 @@ static const struct ak_gguf_tensor *find_scale(const struct ak_gguf *g, const ch
     return ak_name_index_find(&g->index, scale, &i) ? &g->tensors[i] : NULL;
 }
 
-static ak_status compose(const struct ak_gguf *g, struct ak_gguf_tensor *t,
-                         const struct ak_gguf_tensor *scale, struct ak_error *error)
+static ak_status compose_nvfp4(const struct ak_gguf *g, struct ak_gguf_tensor *t,
+                               const struct ak_gguf_tensor *scale, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *name = g->names.bytes + scale->name;
@@ -86,7 +86,7 @@ ak_status ak_gguf_compose_nvfp4(struct ak_gguf *g, struct ak_error *error)
         const struct ak_gguf_tensor *scale =
             t->type == AK_QUANT_NVFP4 ? find_scale(g, g->names.bytes + t->name) : NULL;
         if (scale)
-            AK_TRY(compose(g, t, scale, error));
+            AK_TRY(compose_nvfp4(g, t, scale, error));
     }
     return AKUNU_OK;
 }

@@ -51,8 +51,8 @@ static ak_status fail_truncated(const struct ak_cursor *c, const char *what, siz
 }
 
 /* Reads a key or a tensor's name. `what` is "metadata key" or "tensor name". */
-static ak_status read_name(struct ak_cursor *c, const char *what, size_t i, uint64_t count,
-                           struct ak_gguf_names *names, size_t *offset, struct ak_error *error)
+static ak_status read_gguf_name(struct ak_cursor *c, const char *what, size_t i, uint64_t count,
+                                struct ak_gguf_names *names, size_t *offset, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     uint64_t n;
@@ -84,8 +84,8 @@ static ak_status check_count(const struct ak_cursor *c, const char *what, const 
                    min_bytes);
 }
 
-static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t *n_entries,
-                             struct ak_error *error)
+static ak_status read_gguf_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t *n_entries,
+                                  struct ak_error *error)
 {
     const uint8_t *magic;
     uint32_t version;
@@ -110,14 +110,14 @@ static ak_status read_header(struct ak_cursor *c, uint64_t *n_tensors, uint64_t 
     return AKUNU_OK;
 }
 
-static ak_status read_entry(struct ak_cursor *c, size_t i, uint64_t count,
-                            struct ak_gguf_metadata *m, struct ak_error *error)
+static ak_status read_gguf_entry(struct ak_cursor *c, size_t i, uint64_t count,
+                                 struct ak_gguf_metadata *m, struct ak_error *error)
 {
     void *entries = m->entries;
     AK_TRY(ak_gguf_reserve(&entries, &m->capacity, m->n + 1, sizeof *m->entries, error));
     m->entries = entries;
     struct ak_gguf_entry *entry = &m->entries[m->n];
-    AK_TRY(read_name(c, "metadata key", i, count, &m->names, &entry->key, error));
+    AK_TRY(read_gguf_name(c, "metadata key", i, count, &m->names, &entry->key, error));
     if (!ak_cursor_read_u32(c, &entry->kind))
         return fail_truncated(c, "metadata entry", i, count, error);
     entry->value = c->next;
@@ -169,8 +169,8 @@ static ak_status fail_truncated_info(const struct ak_cursor *c, const char *name
                    (unsigned long long)(c->end - c->begin), name, i + 1, (unsigned long long)count);
 }
 
-static ak_status read_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, uint64_t count,
-                             uint32_t part, uint64_t alignment, struct ak_error *error)
+static ak_status read_gguf_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, uint64_t count,
+                                  uint32_t part, uint64_t alignment, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     void *tensors = g->tensors;
@@ -179,7 +179,7 @@ static ak_status read_tensor(struct ak_gguf *g, struct ak_cursor *c, size_t i, u
     g->tensors = tensors;
     struct ak_gguf_tensor *t = &g->tensors[g->n_tensors];
     *t = (struct ak_gguf_tensor){ .part = part };
-    AK_TRY(read_name(c, "tensor name", i, count, &g->names, &t->name, error));
+    AK_TRY(read_gguf_name(c, "tensor name", i, count, &g->names, &t->name, error));
 
     const char *name = g->names.bytes + t->name;
     struct ak_gguf_raw_tensor raw = { .name = ak_show(name, strlen(name), shown) };
@@ -206,18 +206,18 @@ ak_status ak_gguf_read_part(struct ak_gguf *g, uint32_t index, struct ak_gguf_me
     struct ak_gguf_part *part = &g->parts[index];
     struct ak_cursor c = ak_cursor_init(part->file.data, part->file.bytes);
     uint64_t n_tensors, n_entries, alignment;
-    AK_TRY(read_header(&c, &n_tensors, &n_entries, error));
+    AK_TRY(read_gguf_header(&c, &n_tensors, &n_entries, error));
 
     AK_TRY(check_count(&c, "metadata count", "keys and values", n_entries, MIN_ENTRY, error));
     for (size_t i = 0; i < n_entries; i++)
-        AK_TRY(read_entry(&c, i, n_entries, metadata, error));
+        AK_TRY(read_gguf_entry(&c, i, n_entries, metadata, error));
     AK_TRY(index_entries(metadata, error));
     AK_TRY(read_alignment(metadata, &alignment, error));
 
     AK_TRY(check_count(&c, "tensor count", "names and shapes", n_tensors, MIN_TENSOR, error));
     part->first_tensor = g->n_tensors;
     for (size_t i = 0; i < n_tensors; i++)
-        AK_TRY(read_tensor(g, &c, i, n_tensors, index, alignment, error));
+        AK_TRY(read_gguf_tensor(g, &c, i, n_tensors, index, alignment, error));
     part->n_tensors = g->n_tensors - part->first_tensor;
     part->data = ak_round_up(ak_cursor_offset(&c), alignment);
     return ak_gguf_place_tensors(g, part, error);

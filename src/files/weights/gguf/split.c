@@ -18,8 +18,8 @@ struct split {
 };
 
 /* Reads a non-negative integer; refuses anything else. */
-static ak_status read_count(const struct ak_gguf_metadata *m, const char *key, bool *present,
-                            uint64_t *out, struct ak_error *error)
+static ak_status read_split_count(const struct ak_gguf_metadata *m, const char *key, bool *present,
+                                  uint64_t *out, struct ak_error *error)
 {
     struct ak_meta meta;
     *present = ak_gguf_find_meta(m, key, &meta);
@@ -39,9 +39,9 @@ static ak_status read_split(const struct ak_gguf_metadata *m, struct split *out,
 {
     uint64_t no = 0, count = 1, tensors = 0;
     bool has_no, has_count, has_tensors;
-    AK_TRY(read_count(m, "split.count", &has_count, &count, error));
-    AK_TRY(read_count(m, "split.no", &has_no, &no, error));
-    AK_TRY(read_count(m, "split.tensors.count", &has_tensors, &tensors, error));
+    AK_TRY(read_split_count(m, "split.count", &has_count, &count, error));
+    AK_TRY(read_split_count(m, "split.no", &has_no, &no, error));
+    AK_TRY(read_split_count(m, "split.tensors.count", &has_tensors, &tensors, error));
     if (count > MAX_PARTS)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "metadata split.count is %llu, where at most %d is possible",
@@ -123,8 +123,8 @@ static ak_status read_later_part(struct ak_gguf *g, uint32_t no, const struct sp
     return status;
 }
 
-static ak_status add_part(struct ak_gguf *g, const char *path, uint32_t no,
-                          const struct split *first, struct ak_error *error)
+static ak_status add_split_part(struct ak_gguf *g, const char *path, uint32_t no,
+                                const struct split *first, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES], part[64];
     snprintf(part, sizeof part, "split part %u of %u", no + 1, first->count);
@@ -151,7 +151,7 @@ static ak_status open_rest(struct ak_gguf *g, const char *path, const struct spl
         char *other = part_path(path, 0, no, split->count);
         if (!other)
             return ak_fail_memory(error, "a file's path", strlen(path) + 1);
-        ak_status status = add_part(g, other, no, split, error);
+        ak_status status = add_split_part(g, other, no, split, error);
         ak_free(other);
         AK_TRY(status);
     }

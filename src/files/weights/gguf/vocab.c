@@ -272,7 +272,8 @@ static bool is_none(struct ak_text model)
     return false;
 }
 
-static ak_status load(const struct ak_provider *p, struct ak_gguf_vocab *v, struct ak_error *error)
+static ak_status load_vocab(const struct ak_provider *p, struct ak_gguf_vocab *v,
+                            struct ak_error *error)
 {
     struct ak_vocab *a = &v->arrays;
     AK_TRY(ak_meta_text(p, "tokenizer.ggml.model", &a->model, error));
@@ -311,7 +312,7 @@ ak_status ak_gguf_vocab_get(struct ak_gguf_vocab *v, const struct ak_provider *p
     ak_status status = AKUNU_OK;
     pthread_mutex_lock(&v->lock);
     if (!v->is_loaded) {
-        status = load(p, v, error);
+        status = load_vocab(p, v, error);
         v->is_loaded = status == AKUNU_OK;
         if (!v->is_loaded)
             clear(v);

@@ -32,17 +32,17 @@ static void quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t fi
         out[i] = (uint8_t)number(&a->plane[0], a, first + i, (uint32_t)row);
 }
 
-static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
-                    float *minimum)
+static void awq_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
+                        float *minimum)
 {
     uint64_t group = k / a->group;
     *scale = ak_composed_factor(a->factor_type, &a->plane[1], group * a->rows + row);
     *minimum = -(*scale * (float)number(&a->plane[2], a, group, (uint32_t)row));
 }
 
-static const struct ak_composed_scheme scheme = { .quants = quants, .factors = factors };
+static const struct ak_composed_scheme scheme = { .quants = quants, .factors = awq_factors };
 
-static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
+static ak_status awq_read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     int64_t bits;
@@ -76,9 +76,9 @@ static ak_status check_zeros(const struct ak_hf_quant *q, const char *module,
     return AKUNU_OK;
 }
 
-static ak_status compose(const struct ak_hf_quant *q, const char *module,
-                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
-                         bool *plain, struct ak_error *error)
+static ak_status awq_compose(const struct ak_hf_quant *q, const char *module,
+                             const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                             bool *plain, struct ak_error *error)
 {
     *plain = false;
     AK_TRY(ak_hf_read_linear(q, module, weight, weight->shape[1] * PER_WORD, weight->shape[0], out,
@@ -94,6 +94,6 @@ const struct ak_hf_scheme ak_hf_awq = {
     .plane_suffixes = { ".qzeros", ".scales" },
     .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
     .weight_suffix = ".weight",
-    .read = read_config,
-    .compose = compose,
+    .read = awq_read_config,
+    .compose = awq_compose,
 };

@@ -84,8 +84,8 @@ static uint32_t group_of(const struct ak_composed_tensor *a, uint32_t column)
     return a->plane[3].data ? ak_composed_word(&a->plane[3], column) : column / a->group;
 }
 
-static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
-                    float *minimum)
+static void ct_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
+                       float *minimum)
 {
     uint32_t group = group_of(a, a->order ? a->order[k] : k);
     *scale = scale_of(a, row, group);
@@ -116,10 +116,10 @@ static void int8_values(const struct ak_composed_tensor *a, uint64_t row, uint32
 }
 
 static const struct ak_composed_scheme packed_scheme = {
-    .quants = packed_quants, .factors = factors, .values = packed_values, .is_row_major = true
+    .quants = packed_quants, .factors = ct_factors, .values = packed_values, .is_row_major = true
 };
 static const struct ak_composed_scheme int8_scheme = {
-    .quants = int8_quants, .factors = factors, .values = int8_values, .is_row_major = true
+    .quants = int8_quants, .factors = ct_factors, .values = int8_values, .is_row_major = true
 };
 
 /* ---- The configuration -------------------------------------------------- */
@@ -140,7 +140,7 @@ static ak_status check_group(const struct ak_hf_quant *q, const char *name, cons
     return AKUNU_OK;
 }
 
-static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
+static ak_status ct_read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *name,
@@ -341,7 +341,7 @@ const struct ak_hf_scheme ak_hf_pack_quantized = {
     .plane_suffixes = { ".weight_scale", ".weight_shape", ".weight_zero_point", ".weight_g_idx" },
     .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
     .weight_suffix = ".weight",
-    .read = read_config,
+    .read = ct_read_config,
     .compose = compose_packed,
 };
 
@@ -351,6 +351,6 @@ const struct ak_hf_scheme ak_hf_int_quantized = {
                         ".input_zero_point", ".azp_adj" },
     .types = 1u << (AK_QUANT_I8 - AK_QUANT_STORED_FIRST),
     .weight_suffix = ".weight",
-    .read = read_config,
+    .read = ct_read_config,
     .compose = compose_int8,
 };

@@ -85,7 +85,7 @@ bool ak_hf_probe(const char *path)
 }
 
 /* FOLDER/NAME; the caller frees it. */
-static char *join(const char *folder, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
     size_t n_folder = strlen(folder), n = strlen(name);
     char *path = ak_alloc(n_folder + n + 2, 1);
@@ -100,7 +100,7 @@ static char *join(const char *folder, const char *name)
 ak_status ak_hf_open_file(const struct ak_hf *h, const char *name, struct ak_file *file,
                           struct ak_error *error)
 {
-    char *path = join(h->folder, name);
+    char *path = join_path(h->folder, name);
     if (!path)
         return ak_fail_memory(error, "a file's path", strlen(h->folder) + strlen(name) + 2);
     ak_status status = ak_file_open(path, file, error);
@@ -111,7 +111,7 @@ ak_status ak_hf_open_file(const struct ak_hf *h, const char *name, struct ak_fil
 static bool is_there(const char *folder, const char *name)
 {
     struct stat st;
-    char *path = join(folder, name);
+    char *path = join_path(folder, name);
     /* other errors: opening the file reports them */
     bool there = !path || lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
     ak_free(path);

@@ -55,7 +55,7 @@ static void blocks(const struct ak_composed_tensor *a, uint64_t row, uint32_t fi
 static const struct ak_composed_scheme block_scheme = { .values = values, .blocks = blocks };
 
 /* weight_block_size, if present, is [rows, columns]. */
-static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
+static ak_status fp8_read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     const json_t *size = json_object_get(q->config, "weight_block_size");
     q->bits = q->group = 0;
@@ -103,9 +103,9 @@ static ak_status set_scales(const struct ak_hf_quant *q, const struct ak_hf_tens
         scales, (uint64_t[]){ divide_up(out->rows, out->block_rows), out->scale_cols }, 2, error);
 }
 
-static ak_status compose(const struct ak_hf_quant *q, const char *module,
-                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
-                         bool *plain, struct ak_error *error)
+static ak_status fp8_compose(const struct ak_hf_quant *q, const char *module,
+                             const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                             bool *plain, struct ak_error *error)
 {
     struct ak_plane plane;
     const struct ak_hf_tensor *scales;
@@ -136,6 +136,6 @@ const struct ak_hf_scheme ak_hf_fp8 = {
     .plane_suffixes = { ".weight_scale_inv", ".weight_scale", ".input_scale", ".input_scale_ub" },
     .types = 1u << (AK_QUANT_F8_E4M3 - AK_QUANT_STORED_FIRST),
     .weight_suffix = ".weight",
-    .read = read_config,
-    .compose = compose,
+    .read = fp8_read_config,
+    .compose = fp8_compose,
 };

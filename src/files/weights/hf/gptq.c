@@ -45,13 +45,14 @@ static void group_factors(const struct ak_composed_tensor *a, uint32_t row, uint
     *minimum = -(*scale * (float)zero);
 }
 
-static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
-                    float *minimum)
+static void gptq_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
+                         float *minimum)
 {
     group_factors(a, (uint32_t)row, k / a->group, scale, minimum);
 }
 
-static const struct ak_composed_scheme ordered_scheme = { .quants = quants, .factors = factors };
+static const struct ak_composed_scheme ordered_scheme = { .quants = quants,
+                                                          .factors = gptq_factors };
 
 static void sorted_quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t first,
                           uint32_t n, uint8_t *out)
@@ -128,7 +129,7 @@ static ak_status find_offset(const struct ak_hf_quant *q, const char *module,
     return AKUNU_OK;
 }
 
-static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
+static ak_status gptq_read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *format = ak_hf_quant_text(q->config, "checkpoint_format");
@@ -151,9 +152,9 @@ static void end(struct ak_hf_quant *q)
     ak_hf_gptq_dynamic_free(q->scheme_data);
 }
 
-static ak_status compose(const struct ak_hf_quant *q, const char *module,
-                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
-                         bool *plain, struct ak_error *error)
+static ak_status gptq_compose(const struct ak_hf_quant *q, const char *module,
+                              const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                              bool *plain, struct ak_error *error)
 {
     struct ak_hf_quant module_quant = *q;
     const json_t *settings;
@@ -177,7 +178,7 @@ const struct ak_hf_scheme ak_hf_gptq = {
     .plane_suffixes = { ".qzeros", ".scales", ".g_idx" },
     .types = 1u << (AK_QUANT_I32 - AK_QUANT_STORED_FIRST),
     .weight_suffix = ".weight",
-    .read = read_config,
+    .read = gptq_read_config,
     .end = end,
-    .compose = compose,
+    .compose = gptq_compose,
 };

@@ -116,7 +116,7 @@ static const void *data_of(const struct ak_hf *h, const struct ak_hf_tensor *t)
 
 /* Finds a name under any prefix. Checkpoints of the same model differ in their prefixes: the class
  * that was saved may be the decoder itself or one of several around it. */
-static bool find_name(const struct ak_hf *h, const char *name, uint32_t *i)
+static bool find_any_prefix(const struct ak_hf *h, const char *name, uint32_t *i)
 {
     char other[2 * AK_ROLE_NAME_BYTES];
     if (ak_name_index_find(&h->index, name, i))
@@ -143,7 +143,7 @@ static bool find_norm(const struct ak_hf *h, const char *name, uint32_t *i)
             continue;
         snprintf(other, sizeof other, "%.*s.LayerNorm%s", (int)(n - n_suffix), name,
                  suffixes[k].old);
-        return find_name(h, other, i);
+        return find_any_prefix(h, other, i);
     }
     return false;
 }
@@ -188,8 +188,8 @@ static void view_unknown(const struct ak_hf *h, const struct ak_hf_weight *w,
     };
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern,
-                 struct ak_view *out)
+static bool hf_find(const struct ak_provider *p, enum ak_role role, int layer, const char *pattern,
+                    struct ak_view *out)
 {
     const struct ak_hf *h = hf(p);
     char name[AK_ROLE_NAME_BYTES];
@@ -197,7 +197,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     if (!pattern || ak_role_has_layer(role) != (layer >= 0))
         return false;
     ak_role_expand(pattern, layer, name);
-    if (!find_name(h, name, &i) && !find_norm(h, name, &i))
+    if (!find_any_prefix(h, name, &i) && !find_norm(h, name, &i))
         return false;
 
     const struct ak_hf_weight *w = &h->weights[i];
@@ -226,7 +226,7 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     return true;
 }
 
-static size_t n_tensors(const struct ak_provider *p)
+static size_t hf_n_tensors(const struct ak_provider *p)
 {
     return hf(p)->n_weights;
 }
@@ -243,7 +243,7 @@ static void describe_composed_tensor(const struct ak_composed_tensor *composed,
         out->bytes += composed->plane[i].bytes;
 }
 
-static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+static bool hf_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 {
     const struct ak_hf *h = hf(p);
     if (i >= h->n_weights)
@@ -268,12 +268,12 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 
 /* Entries of the GGUF file follow those of the JSON files, which come first where both have a
  * key. */
-static size_t n_metas(const struct ak_provider *p)
+static size_t hf_n_metas(const struct ak_provider *p)
 {
     return hf(p)->metadata.n + (hf(p)->gguf ? ak_provider_n_metas(hf(p)->gguf) : 0);
 }
 
-static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+static bool hf_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     const struct ak_hf *h = hf(p);
     if (i >= h->metadata.n)
@@ -287,15 +287,15 @@ static const char *null_meta(const struct ak_provider *p, size_t i)
     return ak_hf_null(&hf(p)->metadata, i);
 }
 
-static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+static bool hf_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
     const struct ak_hf *h = hf(p);
     return ak_hf_find_meta(&h->metadata, key, out) ||
            (h->gguf && ak_provider_find_meta(h->gguf, key, out));
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
-                    struct ak_meta *out)
+static bool hf_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                       struct ak_meta *out)
 {
     struct ak_meta other;
     bool is_gguf = hf(p)->gguf && array->key[0] &&
@@ -305,7 +305,7 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
 }
 
 /* A tokenizer beside the arrays counts before that of the GGUF file. */
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+static ak_status hf_vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
 {
     const struct ak_hf *h = hf(p);
     return h->gguf && !ak_provider_has_vocab_file(p) ? ak_provider_vocab(h->gguf, out, error) :
@@ -321,7 +321,7 @@ static bool sidecar_file(const struct ak_provider *p, const char *name, struct a
     return true;
 }
 
-static uint64_t bytes(const struct ak_provider *p)
+static uint64_t hf_bytes(const struct ak_provider *p)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < hf(p)->n_parts; i++)
@@ -329,7 +329,7 @@ static uint64_t bytes(const struct ak_provider *p)
     return sum;
 }
 
-static const struct ak_file *part(const struct ak_provider *p, size_t i)
+static const struct ak_file *hf_part(const struct ak_provider *p, size_t i)
 {
     const struct ak_hf *h = hf(p);
     if (i < h->n_parts)
@@ -337,7 +337,7 @@ static const struct ak_file *part(const struct ak_provider *p, size_t i)
     return i - h->n_parts < h->n_sidecars ? &h->sidecars[i - h->n_parts].file : NULL;
 }
 
-static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
+static void hf_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     const struct ak_hf *h = hf(p);
     const struct ak_file *config = ak_hf_sidecar(h, "config.json"),
@@ -358,8 +358,8 @@ static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerpr
         ak_provider_fingerprint_add(out, ak_provider_part(h->gguf, 0), 0);
 }
 
-static void advise(const struct ak_provider *p, const void *data, uint64_t n,
-                   enum ak_file_advice use)
+static void hf_advise(const struct ak_provider *p, const void *data, uint64_t n,
+                      enum ak_file_advice use)
 {
     for (uint32_t i = 0; i < hf(p)->n_parts; i++)
         ak_file_advise_at(&hf(p)->parts[i].file, data, n, use);
@@ -381,19 +381,19 @@ const struct ak_provider_format ak_hf_format = {
     .open = open_hf,
     .close = close_provider,
     .check_weights = check_weights,
-    .find = find,
-    .n_tensors = n_tensors,
-    .tensor = tensor,
-    .n_metas = n_metas,
-    .meta = meta,
-    .find_meta = find_meta,
+    .find = hf_find,
+    .n_tensors = hf_n_tensors,
+    .tensor = hf_tensor,
+    .n_metas = hf_n_metas,
+    .meta = hf_meta,
+    .find_meta = hf_find_meta,
     .null_meta = null_meta,
-    .element = element,
+    .element = hf_element,
     .file = sidecar_file,
-    .bytes = bytes,
-    .part = part,
-    .fingerprint = fingerprint,
-    .advise = advise,
+    .bytes = hf_bytes,
+    .part = hf_part,
+    .fingerprint = hf_fingerprint,
+    .advise = hf_advise,
 };
 
 const struct ak_provider_format ak_hf_npy_format = {
@@ -404,17 +404,17 @@ const struct ak_provider_format ak_hf_npy_format = {
     .probe = ak_hf_npy_probe,
     .open = open_npy_dir,
     .close = close_provider,
-    .find = find,
-    .n_tensors = n_tensors,
-    .tensor = tensor,
-    .n_metas = n_metas,
-    .meta = meta,
-    .find_meta = find_meta,
+    .find = hf_find,
+    .n_tensors = hf_n_tensors,
+    .tensor = hf_tensor,
+    .n_metas = hf_n_metas,
+    .meta = hf_meta,
+    .find_meta = hf_find_meta,
     .null_meta = null_meta,
-    .element = element,
-    .vocab = vocab,
+    .element = hf_element,
+    .vocab = hf_vocab,
     .file = sidecar_file,
-    .bytes = bytes,
-    .fingerprint = fingerprint,
-    .advise = advise,
+    .bytes = hf_bytes,
+    .fingerprint = hf_fingerprint,
+    .advise = hf_advise,
 };

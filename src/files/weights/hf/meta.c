@@ -37,8 +37,8 @@ static ak_status join_key(struct ak_hf_metadata *m, const char *outer, const cha
     return AKUNU_OK;
 }
 
-static ak_status add_entry(struct ak_hf_metadata *m, const char *outer, const char *key,
-                           const json_t *value, struct ak_error *error)
+static ak_status add_json_entry(struct ak_hf_metadata *m, const char *outer, const char *key,
+                                const json_t *value, struct ak_error *error)
 {
     if (m->n == m->capacity) {
         size_t capacity = m->capacity ? 2 * m->capacity : 64;
@@ -85,7 +85,7 @@ static ak_status flatten(struct ak_hf_metadata *m, const char *outer, json_t *ob
             continue;
         }
         if (!json_is_object(value) || ak_wide_text(value)) {
-            AK_TRY(add_entry(m, outer, key, value, error));
+            AK_TRY(add_json_entry(m, outer, key, value, error));
             continue;
         }
         char *inner, *dotted;

@@ -19,8 +19,8 @@ static uint64_t group_at(const struct ak_composed_tensor *a, uint64_t row, uint3
     return row * (a->cols / a->group) + k / a->group;
 }
 
-static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
-                    float *minimum)
+static void mlx_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
+                        float *minimum)
 {
     uint64_t i = group_at(a, row, k);
     *scale = ak_composed_factor(a->factor_type, &a->plane[1], i);
@@ -28,7 +28,7 @@ static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k
 }
 
 static const struct ak_composed_scheme affine = { .quants = ak_composed_read_bits,
-                                                  .factors = factors,
+                                                  .factors = mlx_factors,
                                                   .is_row_major = true };
 
 /* ---- From the folder ---------------------------------------------------- */
@@ -64,7 +64,7 @@ static ak_status read_mode(const struct ak_hf_quant *q, const json_t *object, bo
     return AKUNU_OK;
 }
 
-static ak_status read_config(struct ak_hf_quant *q, struct ak_error *error)
+static ak_status mlx_read_config(struct ak_hf_quant *q, struct ak_error *error)
 {
     struct ak_composed_tensor all = { 0 };
     AK_TRY(read_mode(q, q->config, &q->scheme_flag, error));
@@ -143,9 +143,9 @@ static ak_status compose_mxfp4(const struct ak_hf_quant *q, const char *module,
     return AKUNU_OK;
 }
 
-static ak_status compose(const struct ak_hf_quant *q, const char *module,
-                         const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
-                         bool *plain, struct ak_error *error)
+static ak_status mlx_compose(const struct ak_hf_quant *q, const char *module,
+                             const struct ak_hf_tensor *weight, struct ak_composed_tensor *out,
+                             bool *plain, struct ak_error *error)
 {
     const json_t *settings = json_object_get(q->config, module);
     bool is_mxfp4 = q->scheme_flag;
@@ -164,6 +164,6 @@ const struct ak_hf_scheme ak_hf_mlx = {
     .plane_suffixes = { ".scales", ".biases" },
     .types = 1u << (AK_QUANT_U32 - AK_QUANT_STORED_FIRST),
     .weight_suffix = ".weight",
-    .read = read_config,
-    .compose = compose,
+    .read = mlx_read_config,
+    .compose = mlx_compose,
 };

@@ -45,8 +45,8 @@ static void quants(const struct ak_composed_tensor *a, uint64_t row, uint32_t fi
         out[i] ^= 0x80;
 }
 
-static void factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
-                    float *minimum)
+static void npy_factors(const struct ak_composed_tensor *a, uint64_t row, uint32_t k, float *scale,
+                        float *minimum)
 {
     *scale =
         ak_composed_factor(AK_QUANT_F32, &a->plane[1], row * (a->cols / a->group) + k / a->group);
@@ -66,7 +66,7 @@ static void values(const struct ak_composed_tensor *a, uint64_t row, uint32_t fi
 }
 
 static const struct ak_composed_scheme scheme = {
-    .quants = quants, .factors = factors, .values = values, .is_row_major = true
+    .quants = quants, .factors = npy_factors, .values = values, .is_row_major = true
 };
 
 /* ---- Encodings, the best first ------------------------------------------ */
@@ -170,7 +170,7 @@ static ak_status expect_type(const struct entry *e, const struct ak_hf_tensor *t
                    ak_quant_info(t->type)->name, ak_quant_info(type)->name);
 }
 
-static uint64_t element(const struct ak_npy *array, const uint8_t *data, uint64_t i)
+static uint64_t npy_number(const struct ak_npy *array, const uint8_t *data, uint64_t i)
 {
     struct ak_cursor c = ak_cursor_init(data + i * ak_quant_info(array->type)->block_bytes, 8);
     uint64_t value64 = UINT64_MAX;
@@ -199,7 +199,7 @@ static ak_status check_shape_file(const struct entry *e)
             e->safe, ak_quant_info(array.type)->name, (unsigned long long)array.shape[0],
             array.n_dims, e->n_dims);
     for (unsigned d = 0; status == AKUNU_OK && d < e->n_dims; d++) {
-        uint64_t found = element(&array, file.data + array.offset, d);
+        uint64_t found = npy_number(&array, file.data + array.offset, d);
         if (found != e->shape[d])
             status = ak_fail(e->error, AKUNU_ERROR_FORMAT,
                              "%s__shape has %llu at %u, where the manifest has %llu", e->safe,
@@ -258,7 +258,7 @@ static ak_status read_shape(struct entry *e)
     return AKUNU_OK;
 }
 
-static ak_status read_count(const struct entry *e, const char *key, uint64_t *out)
+static ak_status read_json_count(const struct entry *e, const char *key, uint64_t *out)
 {
     const json_t *value = json_object_get(e->settings, key);
     if (!json_is_integer(value) || json_integer_value(value) < 1)
@@ -274,7 +274,7 @@ static ak_status read_group(struct entry *e)
 {
     uint64_t group = e->cols;
     if (json_object_get(e->settings, "group") || e->encoding->bits != 8)
-        AK_TRY(read_count(e, "group", &group));
+        AK_TRY(read_json_count(e, "group", &group));
     if (group % 32 != 0 || e->cols % group != 0)
         return ak_fail(
             e->error, AKUNU_ERROR_FORMAT,
@@ -287,7 +287,7 @@ static ak_status read_group(struct entry *e)
 static ak_status check_bytes(const struct entry *e, uint64_t found)
 {
     uint64_t bytes = 0;
-    AK_TRY(read_count(e, "bytes", &bytes));
+    AK_TRY(read_json_count(e, "bytes", &bytes));
     if (bytes == found)
         return AKUNU_OK;
     return ak_fail(e->error, AKUNU_ERROR_FORMAT,
@@ -311,8 +311,8 @@ static ak_status read_precision(const struct entry *e, bool *halves)
 /* 4-bit and 3-bit scales are always rounded to F16: weights move by at most 1/128 of half a
  * quantization step. INT8 weights could move by 1/8, so their scales stay F32 unless the manifest
  * says that F16 is exact. */
-static ak_status compose(const struct entry *e, const struct ak_hf_tensor *numbers,
-                         const struct ak_hf_tensor *scales, struct ak_composed_tensor *out)
+static ak_status npy_compose(const struct entry *e, const struct ak_hf_tensor *numbers,
+                             const struct ak_hf_tensor *scales, struct ak_composed_tensor *out)
 {
     char group[16] = "ROWS";
     bool halves;
@@ -354,7 +354,7 @@ static ak_status read_quantized(struct entry *e, struct ak_hf_weight *w)
     w->composed_tensor = ak_alloc(1, sizeof *w->composed_tensor);
     if (!w->composed_tensor)
         return ak_fail_memory(e->error, "a quantized weight", sizeof *w->composed_tensor);
-    return compose(e, numbers, scales, w->composed_tensor);
+    return npy_compose(e, numbers, scales, w->composed_tensor);
 }
 
 static ak_status read_plain(const struct entry *e)
@@ -367,8 +367,8 @@ static ak_status read_plain(const struct entry *e)
     return check_bytes(e, t->bytes);
 }
 
-static ak_status read_tensor(struct ak_hf *h, const char *name, const json_t *info,
-                             const struct encoding *wanted, struct ak_error *error)
+static ak_status read_npy_tensor(struct ak_hf *h, const char *name, const json_t *info,
+                                 const struct encoding *wanted, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     struct entry e = {
@@ -429,7 +429,7 @@ static ak_status check_head(const json_t *manifest, const struct encoding **want
     return AKUNU_OK;
 }
 
-static ak_status allocate(struct ak_hf *h, const json_t *tensors, struct ak_error *error)
+static ak_status allocate_tensors(struct ak_hf *h, const json_t *tensors, struct ak_error *error)
 {
     size_t n = json_object_size(tensors);
     if (n == 0 || n > MAX_TENSORS)
@@ -451,9 +451,9 @@ static ak_status read_tensors(struct ak_hf *h, json_t *manifest, struct ak_error
     const char *name;
     json_t *info, *tensors = json_object_get(manifest, "tensors");
     AK_TRY(check_head(manifest, &wanted, error));
-    AK_TRY(allocate(h, tensors, error));
+    AK_TRY(allocate_tensors(h, tensors, error));
     json_object_foreach (tensors, name, info)
-        AK_TRY(read_tensor(h, name, info, wanted, error));
+        AK_TRY(read_npy_tensor(h, name, info, wanted, error));
     return AKUNU_OK;
 }
 

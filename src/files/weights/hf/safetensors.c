@@ -65,8 +65,8 @@ static ak_status read_type(const struct entry *e, struct ak_hf_tensor *t)
 }
 
 /* Reads element i of a list of counts. */
-static ak_status read_count(const struct entry *e, const json_t *list, const char *what, size_t i,
-                            uint64_t *out)
+static ak_status read_list_count(const struct entry *e, const json_t *list, const char *what,
+                                 size_t i, uint64_t *out)
 {
     const json_t *value = json_array_get(list, i);
     if (!json_is_integer(value))
@@ -98,7 +98,7 @@ static ak_status read_shape(const struct entry *e, struct ak_hf_tensor *t)
     t->n_dims = n ? (unsigned)n : 1;
     t->shape[0] = 1;
     for (size_t d = 0; d < n; d++) {
-        AK_TRY(read_count(e, shape, "shape", d, &t->shape[d]));
+        AK_TRY(read_list_count(e, shape, "shape", d, &t->shape[d]));
         if (t->shape[d] > UINT32_MAX || (d + 1 < n && (rows *= t->shape[d]) > UINT32_MAX))
             return ak_fail(e->error, AKUNU_ERROR_FORMAT,
                            "tensor %s: dimension %zu is %llu, which is too large", e->name, d,
@@ -126,8 +126,8 @@ static ak_status read_offsets(const struct entry *e, struct ak_hf_tensor *t)
                        "tensor %s: data_offsets is %s of %zu elements, where a list of two offsets "
                        "is expected",
                        e->name, ak_json_kind(offsets), json_array_size(offsets));
-    AK_TRY(read_count(e, offsets, "data_offsets", 0, &begin));
-    AK_TRY(read_count(e, offsets, "data_offsets", 1, &end));
+    AK_TRY(read_list_count(e, offsets, "data_offsets", 0, &begin));
+    AK_TRY(read_list_count(e, offsets, "data_offsets", 1, &end));
     if (end < begin)
         return ak_fail(e->error, AKUNU_ERROR_FORMAT,
                        "tensor %s: data_offsets end at %llu, before they begin at %llu", e->name,
@@ -150,7 +150,7 @@ static ak_status read_offsets(const struct entry *e, struct ak_hf_tensor *t)
     return AKUNU_OK;
 }
 
-static ak_status read_tensor(const struct entry *e, struct ak_hf_tensor *t)
+static ak_status read_st_tensor(const struct entry *e, struct ak_hf_tensor *t)
 {
     if (!json_is_object(e->info))
         return ak_fail(e->error, AKUNU_ERROR_FORMAT, "tensor %s is %s, where an object is expected",
@@ -219,7 +219,8 @@ static ak_status check_cover(const struct ak_hf_tensor *tensors, size_t n, uint6
     return AKUNU_OK;
 }
 
-static ak_status reserve(struct ak_hf_tensor_list *list, size_t more, struct ak_error *error)
+static ak_status reserve_tensors(struct ak_hf_tensor_list *list, size_t more,
+                                 struct ak_error *error)
 {
     void *grown = ak_realloc(list->tensors, list->n + more, sizeof *list->tensors);
     if (!grown)
@@ -228,8 +229,9 @@ static ak_status reserve(struct ak_hf_tensor_list *list, size_t more, struct ak_
     return AKUNU_OK;
 }
 
-static ak_status read_header(const struct ak_file *file, json_t *header, uint64_t data,
-                             uint32_t part, struct ak_hf_tensor_list *list, struct ak_error *error)
+static ak_status read_st_header(const struct ak_file *file, json_t *header, uint64_t data,
+                                uint32_t part, struct ak_hf_tensor_list *list,
+                                struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     const char *name;
@@ -237,7 +239,7 @@ static ak_status read_header(const struct ak_file *file, json_t *header, uint64_
     if (!json_is_object(header))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "header: %s, where an object is expected",
                        ak_json_kind(header));
-    AK_TRY(reserve(list, json_object_size(header), error));
+    AK_TRY(reserve_tensors(list, json_object_size(header), error));
     size_t first = list->n;
     json_object_foreach (header, name, info) {
         if (strcmp(name, "__metadata__") == 0) {
@@ -247,7 +249,7 @@ static ak_status read_header(const struct ak_file *file, json_t *header, uint64_
         struct ak_hf_tensor t = { .part = part };
         struct entry e = { ak_show(name, strlen(name), shown), info, data, file->bytes - data,
                            error };
-        ak_status status = read_tensor(&e, &t);
+        ak_status status = read_st_tensor(&e, &t);
         t.name = ak_strndup(name, strlen(name));
         list->tensors[list->n++] = t; /* what it owns is freed with the list */
         AK_TRY(status);
@@ -300,7 +302,7 @@ ak_status ak_hf_safetensors_read(const struct ak_file *file, uint32_t part,
         return status;
     }
     *data = LENGTH_BYTES + n;
-    status = read_header(file, header, *data, part, list, error);
+    status = read_st_header(file, header, *data, part, list, error);
     json_decref(header);
     return status;
 }

@@ -63,20 +63,20 @@ static ak_status open_npy(const char *path, struct ak_provider **out, struct ak_
 }
 
 /* An array has no role. */
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
-                 struct ak_view *out)
+static bool npy_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                     struct ak_view *out)
 {
     (void)p, (void)role, (void)layer, (void)hf, (void)out;
     return false;
 }
 
-static size_t n_tensors(const struct ak_provider *p)
+static size_t npy_n_tensors(const struct ak_provider *p)
 {
     (void)p;
     return 1;
 }
 
-static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+static bool npy_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 {
     const struct npy_file *n = npy(p);
     if (i > 0)
@@ -93,49 +93,49 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
     return true;
 }
 
-static size_t n_metas(const struct ak_provider *p)
+static size_t npy_n_metas(const struct ak_provider *p)
 {
     (void)p;
     return 0;
 }
 
-static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+static bool npy_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     (void)p, (void)i, (void)out;
     return false;
 }
 
-static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+static bool npy_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
     (void)p, (void)key, (void)out;
     return false;
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
-                    struct ak_meta *out)
+static bool npy_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                        struct ak_meta *out)
 {
     (void)p, (void)array, (void)i, (void)out;
     return false;
 }
 
-static uint64_t bytes(const struct ak_provider *p)
+static uint64_t npy_bytes(const struct ak_provider *p)
 {
     return npy(p)->file.bytes;
 }
 
-static const struct ak_file *part(const struct ak_provider *p, size_t i)
+static const struct ak_file *npy_part(const struct ak_provider *p, size_t i)
 {
     return i == 0 ? &npy(p)->file : NULL;
 }
 
-static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
+static void npy_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     ak_provider_fingerprint_begin(out, &npy(p)->file);
     ak_provider_fingerprint_add(out, &npy(p)->file, npy(p)->array.offset);
 }
 
-static void advise(const struct ak_provider *p, const void *data, uint64_t n,
-                   enum ak_file_advice use)
+static void npy_advise(const struct ak_provider *p, const void *data, uint64_t n,
+                       enum ak_file_advice use)
 {
     ak_file_advise_at(&npy(p)->file, data, n, use);
 }
@@ -147,15 +147,15 @@ const struct ak_provider_format ak_npy_format = {
     .probe = probe,
     .open = open_npy,
     .close = close_provider,
-    .find = find,
-    .n_tensors = n_tensors,
-    .tensor = tensor,
-    .n_metas = n_metas,
-    .meta = meta,
-    .find_meta = find_meta,
-    .element = element,
-    .bytes = bytes,
-    .part = part,
-    .fingerprint = fingerprint,
-    .advise = advise,
+    .find = npy_find,
+    .n_tensors = npy_n_tensors,
+    .tensor = npy_tensor,
+    .n_metas = npy_n_metas,
+    .meta = npy_meta,
+    .find_meta = npy_find_meta,
+    .element = npy_element,
+    .bytes = npy_bytes,
+    .part = npy_part,
+    .fingerprint = npy_fingerprint,
+    .advise = npy_advise,
 };

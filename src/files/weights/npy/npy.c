@@ -35,7 +35,7 @@ static void skip_whitespace(struct scan *s)
         s->next++;
 }
 
-static bool take(struct scan *s, const char *word)
+static bool take_word(struct scan *s, const char *word)
 {
     skip_whitespace(s);
     size_t n = strlen(word);
@@ -119,12 +119,12 @@ static ak_status read_shape(struct scan *s, struct ak_npy *out, struct ak_error 
     struct scan before = *s;
     uint64_t rows = 1;
     out->n_dims = 0;
-    if (!take(s, "("))
+    if (!take_word(s, "("))
         return fail_shape(&before, error);
-    while (!take(s, ")")) {
+    while (!take_word(s, ")")) {
         if (out->n_dims == AK_TENSOR_DIMS_MAX || !take_count(s, &out->shape[out->n_dims++]))
             return fail_shape(&before, error);
-        if (!take(s, ",") && !take(s, ")"))
+        if (!take_word(s, ",") && !take_word(s, ")"))
             return fail_shape(&before, error);
         if (s->next[-1] == ')')
             break;
@@ -140,7 +140,7 @@ static ak_status read_shape(struct scan *s, struct ak_npy *out, struct ak_error 
 static ak_status read_order(struct scan *s, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
-    if (take(s, "False"))
+    if (take_word(s, "False"))
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                    "header: fortran_order is %s, where False is expected", show_value(s, shown));
@@ -151,8 +151,8 @@ static bool is_key(struct ak_text key, const char *name)
     return key.n == strlen(name) && memcmp(key.bytes, name, key.n) == 0;
 }
 
-static ak_status read_entry(struct scan *s, struct ak_text key, struct ak_npy *out, unsigned *seen,
-                            struct ak_error *error)
+static ak_status read_npy_entry(struct scan *s, struct ak_text key, struct ak_npy *out,
+                                unsigned *seen, struct ak_error *error)
 {
     static const char *const keys[] = { "descr", "fortran_order", "shape" };
     char shown[AK_SHOW_BYTES];
@@ -169,24 +169,24 @@ static ak_status read_entry(struct scan *s, struct ak_text key, struct ak_npy *o
                     read_shape(s, out, error);
 }
 
-static ak_status read_header(struct scan *s, struct ak_npy *out, struct ak_error *error)
+static ak_status read_npy_header(struct scan *s, struct ak_npy *out, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     unsigned seen = 0;
     struct ak_text key;
     struct scan begin = *s;
-    if (!take(s, "{"))
+    if (!take_word(s, "{"))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "header: %s, where a dictionary is expected",
                        show_value(&begin, shown));
-    while (!take(s, "}")) {
-        if (!take_string(s, &key) || !take(s, ":"))
+    while (!take_word(s, "}")) {
+        if (!take_string(s, &key) || !take_word(s, ":"))
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "header: %s, where a key and its value are expected",
                            show_value(s, shown));
-        AK_TRY(read_entry(s, key, out, &seen, error));
-        if (take(s, "}"))
+        AK_TRY(read_npy_entry(s, key, out, &seen, error));
+        if (take_word(s, "}"))
             break;
-        if (!take(s, ","))
+        if (!take_word(s, ","))
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "header: %s, where a comma or the end is expected",
                            show_value(s, shown));
@@ -226,7 +226,7 @@ ak_status ak_npy_read(const struct ak_file *file, struct ak_npy *out, struct ak_
                        "the end of the file (%llu bytes) is inside the header",
                        (unsigned long long)file->bytes);
     struct scan s = { (const char *)text, (const char *)text + length };
-    AK_TRY(read_header(&s, out, error));
+    AK_TRY(read_npy_header(&s, out, error));
 
     out->offset = ak_cursor_offset(&c);
     out->bytes = ak_quant_info(out->type)->block_bytes;

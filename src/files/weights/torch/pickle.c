@@ -52,7 +52,7 @@ struct machine {
     struct ak_error *error;
 };
 
-static ak_status fail(const struct machine *m, const char *what)
+static ak_status fail_pickle(const struct machine *m, const char *what)
 {
     return ak_fail(m->error, AKUNU_ERROR_FORMAT, "pickle: byte %llu, opcode 0x%02llx: %s",
                    (unsigned long long)m->at, (unsigned long long)m->opcode, what);
@@ -60,10 +60,11 @@ static ak_status fail(const struct machine *m, const char *what)
 
 static ak_status fail_end(const struct machine *m)
 {
-    return fail(m, "the pickle ends inside it");
+    return fail_pickle(m, "the pickle ends inside it");
 }
 
-static ak_status grow(void **list, size_t *capacity, size_t n, size_t size, struct ak_error *error)
+static ak_status grow_list(void **list, size_t *capacity, size_t n, size_t size,
+                           struct ak_error *error)
 {
     if (n < *capacity)
         return AKUNU_OK;
@@ -79,7 +80,8 @@ static ak_status grow(void **list, size_t *capacity, size_t n, size_t size, stru
 /* ---- Stack -------------------------------------------------------------- */
 static ak_status push(struct machine *m, uint32_t value)
 {
-    AK_TRY(grow((void **)&m->stack, &m->stack_capacity, m->n_stack, sizeof *m->stack, m->error));
+    AK_TRY(
+        grow_list((void **)&m->stack, &m->stack_capacity, m->n_stack, sizeof *m->stack, m->error));
     m->stack[m->n_stack++] = value;
     return AKUNU_OK;
 }
@@ -87,10 +89,10 @@ static ak_status push(struct machine *m, uint32_t value)
 static ak_status push_new(struct machine *m, struct ak_pickle_value value)
 {
     struct ak_pickle *p = m->p;
-    AK_TRY(
-        grow((void **)&p->values, &p->values_capacity, p->n_values, sizeof *p->values, m->error));
+    AK_TRY(grow_list((void **)&p->values, &p->values_capacity, p->n_values, sizeof *p->values,
+                     m->error));
     if (p->n_values >= MARK - 1)
-        return fail(m, "too many values");
+        return fail_pickle(m, "too many values");
     value.at = m->at;
     p->values[p->n_values++] = value;
     return push(m, (uint32_t)(p->n_values - 1));
@@ -109,7 +111,7 @@ static ak_status push_other(struct machine *m, const char *what)
 static ak_status pop(struct machine *m, uint32_t *out)
 {
     if (m->n_stack == 0 || m->stack[m->n_stack - 1] == MARK)
-        return fail(m, "the stack has no value for it");
+        return fail_pickle(m, "the stack has no value for it");
     *out = m->stack[--m->n_stack];
     return AKUNU_OK;
 }
@@ -122,7 +124,7 @@ static ak_status pop_to_mark(struct machine *m, size_t *first, size_t *n)
     while (at > 0 && m->stack[at - 1] != MARK)
         at--;
     if (at == 0)
-        return fail(m, "the stack has no mark for it");
+        return fail_pickle(m, "the stack has no mark for it");
     *first = at;
     *n = m->n_stack - at;
     m->n_stack = at - 1;
@@ -198,10 +200,10 @@ static ak_status make_tuple(struct machine *m, size_t first, size_t n)
     struct ak_pickle_value value = { .kind = AK_PICKLE_TUPLE,
                                      .as.tuple = { (uint32_t)p->n_children, (uint32_t)n } };
     if (p->n_children + n >= MARK)
-        return fail(m, "too many values");
+        return fail_pickle(m, "too many values");
     for (size_t i = 0; i < n; i++) {
-        AK_TRY(grow((void **)&p->children, &p->children_capacity, p->n_children,
-                    sizeof *p->children, m->error));
+        AK_TRY(grow_list((void **)&p->children, &p->children_capacity, p->n_children,
+                         sizeof *p->children, m->error));
         p->children[p->n_children++] = m->stack[first + i];
     }
     return push_new(m, value);
@@ -211,7 +213,7 @@ static ak_status make_short_tuple(struct machine *m, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (m->n_stack <= i || m->stack[m->n_stack - 1 - i] == MARK)
-            return fail(m, "the stack has too few values for it");
+            return fail_pickle(m, "the stack has too few values for it");
     m->n_stack -= n;
     return make_tuple(m, m->n_stack, n);
 }
@@ -225,11 +227,11 @@ static struct ak_pickle_value *top(const struct machine *m)
 }
 
 /* Elements for the list on top of the stack, which drops them. */
-static ak_status append(const struct machine *m)
+static ak_status append_items(const struct machine *m)
 {
     const struct ak_pickle_value *list = top(m);
     return list && list->kind == AK_PICKLE_OTHER ? AKUNU_OK :
-                                                   fail(m, "elements for what is no list");
+                                                   fail_pickle(m, "elements for what is no list");
 }
 
 /* Adds the pairs of values from stack[first] on to the dict on top of the stack. */
@@ -239,14 +241,14 @@ static ak_status set_items(struct machine *m, size_t first, size_t n)
     const struct ak_pickle_value *dict = top(m);
     if (!dict || (dict->kind != AK_PICKLE_DICT && dict->kind != AK_PICKLE_OBJECT &&
                   dict->kind != AK_PICKLE_OTHER))
-        return fail(m, "items for what is no dict");
+        return fail_pickle(m, "items for what is no dict");
     if (n % 2 != 0)
-        return fail(m, "a key without a value");
+        return fail_pickle(m, "a key without a value");
     if (dict->kind != AK_PICKLE_DICT)
         return AKUNU_OK; /* of a class that is not loaded */
     for (size_t i = 0; i < n; i += 2) {
-        AK_TRY(
-            grow((void **)&p->items, &p->items_capacity, p->n_items, sizeof *p->items, m->error));
+        AK_TRY(grow_list((void **)&p->items, &p->items_capacity, p->n_items, sizeof *p->items,
+                         m->error));
         p->items[p->n_items++] =
             (struct ak_pickle_item){ m->stack[m->n_stack - 1], m->stack[first + i],
                                      m->stack[first + i + 1] };
@@ -267,11 +269,12 @@ static ak_status set_item(struct machine *m)
 static ak_status put_memo(struct machine *m, uint64_t index)
 {
     if (m->n_stack == 0 || m->stack[m->n_stack - 1] == MARK)
-        return fail(m, "the stack has no value for it");
+        return fail_pickle(m, "the stack has no value for it");
     if (index > m->n_memo)
-        return fail(m, "a memo's index is beyond the next one");
+        return fail_pickle(m, "a memo's index is beyond the next one");
     if (index == m->n_memo) {
-        AK_TRY(grow((void **)&m->memo, &m->memo_capacity, m->n_memo, sizeof *m->memo, m->error));
+        AK_TRY(
+            grow_list((void **)&m->memo, &m->memo_capacity, m->n_memo, sizeof *m->memo, m->error));
         m->n_memo++;
     }
     m->memo[index] = m->stack[m->n_stack - 1];
@@ -280,7 +283,7 @@ static ak_status put_memo(struct machine *m, uint64_t index)
 
 static ak_status get_memo(struct machine *m, uint64_t index)
 {
-    return index < m->n_memo ? push(m, m->memo[index]) : fail(m, "no memo has this index");
+    return index < m->n_memo ? push(m, m->memo[index]) : fail_pickle(m, "no memo has this index");
 }
 
 static ak_status use_memo(struct machine *m, int bytes, bool puts)
@@ -304,7 +307,7 @@ static ak_status read_line(struct machine *m, const char **out, size_t *n)
         if (byte == '\n')
             return AKUNU_OK;
     }
-    return fail(m, "the name of a global is too long");
+    return fail_pickle(m, "the name of a global is too long");
 }
 
 static bool equals(const char *bytes, size_t n, const char *text)
@@ -351,7 +354,7 @@ static ak_status make_storage(struct machine *m)
     if (!word || !equals(word->as.string.bytes, word->as.string.n, "storage") || !type ||
         type->as.integer < FLOAT_STORAGE || !key || !n || n->as.integer < 0 ||
         tuple->as.tuple.n != 5)
-        return fail(m, "a persistent id that is no storage");
+        return fail_pickle(m, "a persistent id that is no storage");
     if (type->as.integer == UNKNOWN_GLOBAL)
         return push_other(m, "a tensor of other numbers than floats of 16 and 32 bits");
     struct ak_pickle_value value = { .kind = AK_PICKLE_STORAGE };
@@ -427,13 +430,13 @@ static ak_status make_tensor(struct machine *m, const struct ak_pickle_value *ar
     struct ak_pickle_value value = { .kind = AK_PICKLE_TENSOR };
     uint64_t n;
     if (!storage || !first || !sizes || !strides || args->as.tuple.n < 4 || first->as.integer < 0)
-        return fail(m, "a tensor of other than a storage, an offset, sizes and strides");
+        return fail_pickle(m, "a tensor of other than a storage, an offset, sizes and strides");
     if (sizes->as.tuple.n != strides->as.tuple.n)
-        return fail(m, "a tensor with other numbers of sizes and of strides");
+        return fail_pickle(m, "a tensor with other numbers of sizes and of strides");
     if (sizes->as.tuple.n > AK_PICKLE_DIMS_MAX)
         return push_other(m, "a tensor of more than 4 dimensions");
     if (!set_shape(m, sizes, &value, &n))
-        return fail(m, "a tensor of a negative size, or of more than 2^63 elements");
+        return fail_pickle(m, "a tensor of a negative size, or of more than 2^63 elements");
     const char *obstacle = find_obstacle(m, strides, n, &value);
     if (obstacle)
         return push_other(m, obstacle);
@@ -441,7 +444,7 @@ static ak_status make_tensor(struct machine *m, const struct ak_pickle_value *ar
     value.as.tensor.first = (uint64_t)first->as.integer;
     if (value.as.tensor.first > storage->as.storage.n ||
         n > storage->as.storage.n - value.as.tensor.first)
-        return fail(m, "a tensor that leaves its storage");
+        return fail_pickle(m, "a tensor that leaves its storage");
     return push_new(m, value);
 }
 
@@ -452,14 +455,14 @@ static ak_status reduce(struct machine *m)
     AK_TRY(pop(m, &callable));
     const struct ak_pickle_value *f = value_of(m, callable), *a = value_of(m, args);
     if ((f->kind != AK_PICKLE_GLOBAL && f->kind != AK_PICKLE_OTHER) || a->kind != AK_PICKLE_TUPLE)
-        return fail(m, "a call of something else than a global, or without arguments");
+        return fail_pickle(m, "a call of something else than a global, or without arguments");
     switch (f->kind == AK_PICKLE_GLOBAL ? f->as.integer : UNKNOWN_GLOBAL) {
     case REBUILD_TENSOR:
     case REBUILD_OLD_TENSOR: return make_tensor(m, a);
     case REBUILD_PARAMETER:
     case REBUILD_PARAMETER_WITH_STATE: /* (its tensor, requires_grad, hooks[, attributes]) */
         return a->as.tuple.n > 0 ? push(m, m->p->children[a->as.tuple.first]) :
-                                   fail(m, "a parameter without a tensor");
+                                   fail_pickle(m, "a parameter without a tensor");
     case ORDERED_DICT:
         if (a->as.tuple.n == 0)
             return push_new(m, (struct ak_pickle_value){ .kind = AK_PICKLE_DICT });
@@ -488,7 +491,7 @@ static ak_status build(struct machine *m)
     struct ak_pickle_value *object = top(m);
     if (!object || (object->kind != AK_PICKLE_DICT && object->kind != AK_PICKLE_OBJECT &&
                     object->kind != AK_PICKLE_OTHER))
-        return fail(m, "a state of what is no object");
+        return fail_pickle(m, "a state of what is no object");
     if (object->kind == AK_PICKLE_OBJECT)
         object->as.state = state;
     return AKUNU_OK;
@@ -498,7 +501,7 @@ static ak_status build(struct machine *m)
 static ak_status drop(struct machine *m)
 {
     if (m->n_stack == 0)
-        return fail(m, "the stack has no value for it");
+        return fail_pickle(m, "the stack has no value for it");
     m->n_stack--;
     return AKUNU_OK;
 }
@@ -518,7 +521,7 @@ static ak_status stop(struct machine *m)
 {
     AK_TRY(pop(m, &m->p->root));
     m->is_done = true;
-    return m->n_stack == 0 ? AKUNU_OK : fail(m, "values are left on the stack");
+    return m->n_stack == 0 ? AKUNU_OK : fail_pickle(m, "values are left on the stack");
 }
 
 static ak_status run_marked(struct machine *m)
@@ -528,7 +531,7 @@ static ak_status run_marked(struct machine *m)
     switch (m->opcode) {
     case 't': return make_tuple(m, first, n);
     case 'u': return set_items(m, first, n);
-    case 'e': return append(m);
+    case 'e': return append_items(m);
     default: return AKUNU_OK; /* POP_MARK */
     }
 }
@@ -550,7 +553,7 @@ static ak_status run_opcode(struct machine *m)
     case 'u':
     case 'e':
     case '1': return run_marked(m);
-    case 'a': AK_TRY(pop(m, &(uint32_t){ 0 })); return append(m);
+    case 'a': AK_TRY(pop(m, &(uint32_t){ 0 })); return append_items(m);
     case 'G': return skip(m, 8, "a real number");
     case 'U': return skip_counted(m, true, "bytes");
     case 'T': return skip_counted(m, false, "bytes");
@@ -580,7 +583,7 @@ static ak_status run_opcode(struct machine *m)
     }
 }
 
-static ak_status run(struct machine *m)
+static ak_status run_opcodes(struct machine *m)
 {
     while (!m->is_done) {
         uint8_t opcode;
@@ -600,7 +603,7 @@ ak_status ak_pickle_read(const uint8_t *data, uint64_t n, struct ak_pickle *out,
 {
     struct machine m = { .p = out, .c = ak_cursor_init(data, n), .error = error };
     *out = (struct ak_pickle){ .root = 0 };
-    ak_status status = run(&m);
+    ak_status status = run_opcodes(&m);
     ak_free(m.stack);
     ak_free(m.memo);
     return status;

@@ -211,8 +211,8 @@ static ak_status find_data(const struct archive *a, const struct directory *d,
     return AKUNU_OK;
 }
 
-static ak_status add_entry(const struct archive *a, const struct directory *d,
-                           const struct entry *e)
+static ak_status add_zip_entry(const struct archive *a, const struct directory *d,
+                               const struct entry *e)
 {
     struct ak_zip *zip = a->out;
     struct ak_zip_entry added = { .header = e->header, .bytes = e->bytes };
@@ -240,7 +240,7 @@ static int compare_offsets(const void *a, const void *b)
 }
 
 /* Sorts the entries by offset and by name. */
-static ak_status finish(const struct archive *a)
+static ak_status sort_entries(const struct archive *a)
 {
     struct ak_zip *zip = a->out;
     char shown[AK_SHOW_BYTES];
@@ -272,9 +272,9 @@ ak_status ak_zip_read(const uint8_t *data, uint64_t n, struct ak_zip *out, struc
     uint64_t at = d.offset;
     for (uint64_t i = 0; i < d.n; i++) {
         AK_TRY(read_central(&a, d.offset + d.bytes, &at, &e));
-        AK_TRY(add_entry(&a, &d, &e));
+        AK_TRY(add_zip_entry(&a, &d, &e));
     }
-    return finish(&a);
+    return sort_entries(&a);
 }
 
 void ak_zip_free(struct ak_zip *zip)

@@ -273,7 +273,7 @@ static ak_status add_named(const struct reading *r, const struct ak_pickle_value
 }
 
 /* Adds what the model needs. Counters and the like, which it has no name for, are left out. */
-static ak_status add_tensor(const struct reading *r, const struct ak_pickle_item *item)
+static ak_status add_checkpoint_tensor(const struct reading *r, const struct ak_pickle_item *item)
 {
     const struct ak_pickle_value *key = &r->pickle.values[item->key],
                                  *value = &r->pickle.values[item->value];
@@ -306,7 +306,7 @@ static ak_status read_tensors(const struct reading *r)
         return fail_missing(r, "model_state_dict");
     for (size_t i = 0; i < r->pickle.n_items; i++)
         if (r->pickle.items[i].dict == r->state)
-            AK_TRY(add_tensor(r, &r->pickle.items[i]));
+            AK_TRY(add_checkpoint_tensor(r, &r->pickle.items[i]));
     return ak_whisper_check_complete(r->w, r->error);
 }
 

@@ -27,8 +27,8 @@ static ak_status fail_end(const struct ak_whisper *w, const char *what, struct a
 }
 
 /* Reads a count. The file stores it as int32, so the message shows it signed. */
-static ak_status read_count(const struct ak_whisper *w, struct ak_cursor *c, const char *what,
-                            uint32_t min, uint32_t max, uint32_t *out, struct ak_error *error)
+static ak_status read_ggml_count(const struct ak_whisper *w, struct ak_cursor *c, const char *what,
+                                 uint32_t min, uint32_t max, uint32_t *out, struct ak_error *error)
 {
     if (!ak_cursor_read_u32(c, out))
         return ak_fail(error, AKUNU_ERROR_FORMAT, "the end of the file (%llu bytes) is inside %s",
@@ -65,11 +65,11 @@ static ak_status check_version(uint32_t ftype, struct ak_error *error)
         ftype, version, minimum[type]);
 }
 
-static ak_status read_params(struct ak_whisper *w, struct ak_cursor *c, struct ak_error *error)
+static ak_status read_ggml_params(struct ak_whisper *w, struct ak_cursor *c, struct ak_error *error)
 {
     for (int i = 0; i < AK_WHISPER_PARAMS; i++)
-        AK_TRY(read_count(w, c, ak_whisper_params[i].name, ak_whisper_params[i].min,
-                          ak_whisper_params[i].max, &w->params[i], error));
+        AK_TRY(read_ggml_count(w, c, ak_whisper_params[i].name, ak_whisper_params[i].min,
+                               ak_whisper_params[i].max, &w->params[i], error));
     if (!is_known_ftype(w->params[AK_WHISPER_FTYPE]))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "ftype is %u; supported: 0 to 4 and 7 to 14",
                        w->params[AK_WHISPER_FTYPE]);
@@ -79,9 +79,10 @@ static ak_status read_params(struct ak_whisper *w, struct ak_cursor *c, struct a
 
 static ak_status read_filters(struct ak_whisper *w, struct ak_cursor *c, struct ak_error *error)
 {
-    AK_TRY(read_count(w, c, "mel filters: the number of rows", 1, 1 << 16, &w->filter_rows, error));
-    AK_TRY(
-        read_count(w, c, "mel filters: the number of columns", 1, 1 << 16, &w->filter_cols, error));
+    AK_TRY(read_ggml_count(w, c, "mel filters: the number of rows", 1, 1 << 16, &w->filter_rows,
+                           error));
+    AK_TRY(read_ggml_count(w, c, "mel filters: the number of columns", 1, 1 << 16, &w->filter_cols,
+                           error));
     if (w->filter_rows != w->params[AK_WHISPER_MELS])
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "n_mels is %u, but there are mel filters of %u rows",
@@ -92,11 +93,11 @@ static ak_status read_filters(struct ak_whisper *w, struct ak_cursor *c, struct 
     return AKUNU_OK;
 }
 
-static ak_status read_tokens(struct ak_whisper *w, struct ak_cursor *c, struct ak_error *error)
+static ak_status read_ggml_tokens(struct ak_whisper *w, struct ak_cursor *c, struct ak_error *error)
 {
     uint32_t n, bytes;
     const uint8_t *text;
-    AK_TRY(read_count(w, c, "the number of tokens", 0, INT32_MAX, &n, error));
+    AK_TRY(read_ggml_count(w, c, "the number of tokens", 0, INT32_MAX, &n, error));
     if (n > w->params[AK_WHISPER_VOCAB])
         return ak_fail(error, AKUNU_ERROR_FORMAT, "n_vocab is %u, but there are %u tokens",
                        w->params[AK_WHISPER_VOCAB], n);
@@ -153,7 +154,8 @@ static bool is_known(const uint8_t *name, uint32_t n)
 
 /* Skips the dimensions and the name after them. If the number of dimensions is impossible, tries
  * each possible one until a known name follows, for the message. */
-static bool find_name(struct ak_cursor *c, uint32_t n_dims, uint32_t n_name, const uint8_t **name)
+static bool find_tensor_name(struct ak_cursor *c, uint32_t n_dims, uint32_t n_name,
+                             const uint8_t **name)
 {
     const struct ak_cursor begin = *c;
     const uint8_t *skipped;
@@ -169,8 +171,8 @@ static bool find_name(struct ak_cursor *c, uint32_t n_dims, uint32_t n_name, con
     return true;
 }
 
-static ak_status read_tensor(struct ak_whisper *w, struct ak_cursor *c, struct ak_whisper_tensor *t,
-                             struct ak_error *error)
+static ak_status read_ggml_tensor(struct ak_whisper *w, struct ak_cursor *c,
+                                  struct ak_whisper_tensor *t, struct ak_error *error)
 {
     char shown[AK_SHOW_BYTES];
     uint32_t n_dims, n_name, number, dims[AK_TENSOR_DIMS_MAX] = { 0 };
@@ -184,7 +186,7 @@ static ak_status read_tensor(struct ak_whisper *w, struct ak_cursor *c, struct a
                        (int32_t)n_name, MAX_NAME);
 
     struct ak_cursor name_cursor = *c;
-    if (!find_name(&name_cursor, n_dims, n_name, &name))
+    if (!find_tensor_name(&name_cursor, n_dims, n_name, &name))
         return fail_end(w, "header of a tensor", error);
     ak_show(name, n_name, shown);
     if (n_dims == 0 || n_dims > AK_TENSOR_DIMS_MAX)
@@ -214,7 +216,7 @@ static ak_status read_tensors(struct ak_whisper *w, struct ak_cursor *c, struct 
 {
     while (ak_cursor_bytes_left(c) > 0) {
         struct ak_whisper_tensor t = { 0 };
-        AK_TRY(read_tensor(w, c, &t, error));
+        AK_TRY(read_ggml_tensor(w, c, &t, error));
         AK_TRY(ak_whisper_add_tensor(w, &t, error));
     }
     return AKUNU_OK;
@@ -226,9 +228,9 @@ static ak_status read_model(struct ak_whisper *w, const char *path, struct ak_er
     struct ak_cursor c = ak_cursor_init(w->file.data, w->file.bytes);
     const uint8_t *skipped;
     ak_cursor_read_bytes(&c, sizeof magic, &skipped);
-    AK_TRY(read_params(w, &c, error));
+    AK_TRY(read_ggml_params(w, &c, error));
     AK_TRY(read_filters(w, &c, error));
-    AK_TRY(read_tokens(w, &c, error));
+    AK_TRY(read_ggml_tokens(w, &c, error));
     w->header_bytes = ak_cursor_offset(&c);
     AK_TRY(read_tensors(w, &c, error));
     return ak_whisper_check_complete(w, error);

@@ -16,7 +16,7 @@ static int decode_digit(unsigned char c)
 }
 
 /* Decodes n characters; false: not base64. Writes at most n / 4 · 3 bytes. */
-static bool decode(const uint8_t *text, size_t n, char *out, size_t *n_out)
+static bool decode_base64(const uint8_t *text, size_t n, char *out, size_t *n_out)
 {
     *n_out = 0;
     if (n == 0 || n % 4 != 0)
@@ -54,7 +54,7 @@ static ak_status read_line(struct ak_whisper *w, const struct ak_file *file, con
     char shown[AK_SHOW_BYTES];
     const uint8_t *space = memchr(line, ' ', n);
     size_t n_text = space ? (size_t)(space - line) : n, n_bytes;
-    if (!space || !decode(line, n_text, *out, &n_bytes) ||
+    if (!space || !decode_base64(line, n_text, *out, &n_bytes) ||
         !read_rank(space + 1, n - n_text - 1, w->n_tokens))
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "%s: line %u is no token in base64 with the rank %u",

@@ -147,7 +147,7 @@ static ak_status check_role(struct ak_whisper *w, struct ak_whisper_tensor *t,
 }
 
 /* Grows with the tensors read, never with a count that the file claims. */
-static ak_status reserve(struct ak_whisper *w, struct ak_error *error)
+static ak_status reserve_tensor(struct ak_whisper *w, struct ak_error *error)
 {
     if (w->n < w->capacity)
         return AKUNU_OK;
@@ -163,7 +163,7 @@ static ak_status reserve(struct ak_whisper *w, struct ak_error *error)
 ak_status ak_whisper_add_tensor(struct ak_whisper *w, const struct ak_whisper_tensor *t,
                                 struct ak_error *error)
 {
-    ak_status status = reserve(w, error);
+    ak_status status = reserve_tensor(w, error);
     if (status != AKUNU_OK) {
         ak_free(t->name);
         ak_composed_free(t->composed_tensor);
@@ -201,8 +201,8 @@ static const void *data_of(const struct ak_whisper *w, const struct ak_whisper_t
     return w->file.data + t->offset;
 }
 
-static bool find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
-                 struct ak_view *out)
+static bool whisper_find(const struct ak_provider *p, enum ak_role role, int layer, const char *hf,
+                         struct ak_view *out)
 {
     (void)hf; /* names follow from roles */
     const struct ak_whisper *w = whisper(p);
@@ -235,12 +235,12 @@ static bool find(const struct ak_provider *p, enum ak_role role, int layer, cons
     return true;
 }
 
-static size_t n_tensors(const struct ak_provider *p)
+static size_t whisper_n_tensors(const struct ak_provider *p)
 {
     return whisper(p)->n;
 }
 
-static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
+static bool whisper_tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 {
     const struct ak_whisper *w = whisper(p);
     if (i >= w->n)
@@ -263,7 +263,7 @@ static bool tensor(const struct ak_provider *p, size_t i, struct ak_tensor *out)
 }
 
 /* Metadata in order: the architecture, the sizes, and what the file has besides. */
-static size_t n_metas(const struct ak_provider *p)
+static size_t whisper_n_metas(const struct ak_provider *p)
 {
     const struct ak_whisper *w = whisper(p);
     return 1 + w->n_params + 2 + (w->filters != NULL) + (w->tokens != NULL);
@@ -284,11 +284,11 @@ static struct ak_meta make_array(const char *key, enum ak_meta_kind kind, uint64
 }
 
 /* The file has no keys: those of sizes are GGUF's, the others akunu's own. */
-static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
+static bool whisper_meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
 {
     static const char architecture[] = "whisper";
     const struct ak_whisper *w = whisper(p);
-    if (i >= n_metas(p))
+    if (i >= whisper_n_metas(p))
         return false;
     if (i == 0)
         *out = (struct ak_meta){ .key = "general.architecture",
@@ -309,16 +309,16 @@ static bool meta(const struct ak_provider *p, size_t i, struct ak_meta *out)
     return true;
 }
 
-static bool find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
+static bool whisper_find_meta(const struct ak_provider *p, const char *key, struct ak_meta *out)
 {
-    for (size_t i = 0; meta(p, i, out); i++)
+    for (size_t i = 0; whisper_meta(p, i, out); i++)
         if (strcmp(out->key, key) == 0)
             return true;
     return false;
 }
 
-static bool element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
-                    struct ak_meta *out)
+static bool whisper_element(const struct ak_provider *p, const struct ak_meta *array, uint64_t i,
+                            struct ak_meta *out)
 {
     const struct ak_whisper *w = whisper(p);
     if (array->kind != AK_META_ARRAY || i >= array->n)
@@ -336,7 +336,8 @@ static bool element(const struct ak_provider *p, const struct ak_meta *array, ui
 }
 
 /* Tokens are those of OpenAI's tiktoken, in the order of their ranks. */
-static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct ak_error *error)
+static ak_status whisper_vocab(const struct ak_provider *p, struct ak_vocab *out,
+                               struct ak_error *error)
 {
     static const char model[] = "tiktoken", pre[] = "gpt-2";
     (void)error;
@@ -350,12 +351,12 @@ static ak_status vocab(const struct ak_provider *p, struct ak_vocab *out, struct
     return AKUNU_OK;
 }
 
-static uint64_t bytes(const struct ak_provider *p)
+static uint64_t whisper_bytes(const struct ak_provider *p)
 {
     return whisper(p)->file.bytes;
 }
 
-static const struct ak_file *part(const struct ak_provider *p, size_t i)
+static const struct ak_file *whisper_part(const struct ak_provider *p, size_t i)
 {
     const struct ak_whisper *w = whisper(p);
     if (i == 0)
@@ -377,7 +378,7 @@ static bool find_file(const struct ak_provider *p, const char *name, struct ak_t
     return false;
 }
 
-static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
+static void whisper_fingerprint(const struct ak_provider *p, struct ak_provider_fingerprint *out)
 {
     const struct ak_whisper *w = whisper(p);
     ak_provider_fingerprint_begin(out, &w->file);
@@ -386,8 +387,8 @@ static void fingerprint(const struct ak_provider *p, struct ak_provider_fingerpr
         ak_hash128(w->file.data + w->index_offset, w->index_bytes, out->hash);
 }
 
-static void advise(const struct ak_provider *p, const void *data, uint64_t n,
-                   enum ak_file_advice use)
+static void whisper_advise(const struct ak_provider *p, const void *data, uint64_t n,
+                           enum ak_file_advice use)
 {
     ak_file_advise_at(&whisper(p)->file, data, n, use);
 }
@@ -399,18 +400,18 @@ const struct ak_provider_format ak_whisper_format = {
     .probe = ak_whisper_ggml_probe,
     .open = ak_whisper_ggml_open,
     .close = ak_whisper_close,
-    .find = find,
-    .n_tensors = n_tensors,
-    .tensor = tensor,
-    .n_metas = n_metas,
-    .meta = meta,
-    .find_meta = find_meta,
-    .element = element,
-    .vocab = vocab,
-    .bytes = bytes,
-    .part = part,
-    .fingerprint = fingerprint,
-    .advise = advise,
+    .find = whisper_find,
+    .n_tensors = whisper_n_tensors,
+    .tensor = whisper_tensor,
+    .n_metas = whisper_n_metas,
+    .meta = whisper_meta,
+    .find_meta = whisper_find_meta,
+    .element = whisper_element,
+    .vocab = whisper_vocab,
+    .bytes = whisper_bytes,
+    .part = whisper_part,
+    .fingerprint = whisper_fingerprint,
+    .advise = whisper_advise,
 };
 
 const struct ak_provider_format ak_whisper_checkpoint_format = {
@@ -420,17 +421,17 @@ const struct ak_provider_format ak_whisper_checkpoint_format = {
     .probe = ak_whisper_checkpoint_probe,
     .open = ak_whisper_checkpoint_open,
     .close = ak_whisper_close,
-    .find = find,
-    .n_tensors = n_tensors,
-    .tensor = tensor,
-    .n_metas = n_metas,
-    .meta = meta,
-    .find_meta = find_meta,
-    .element = element,
-    .vocab = vocab,
-    .bytes = bytes,
-    .part = part,
-    .fingerprint = fingerprint,
-    .advise = advise,
+    .find = whisper_find,
+    .n_tensors = whisper_n_tensors,
+    .tensor = whisper_tensor,
+    .n_metas = whisper_n_metas,
+    .meta = whisper_meta,
+    .find_meta = whisper_find_meta,
+    .element = whisper_element,
+    .vocab = whisper_vocab,
+    .bytes = whisper_bytes,
+    .part = whisper_part,
+    .fingerprint = whisper_fingerprint,
+    .advise = whisper_advise,
     .file = find_file,
 };

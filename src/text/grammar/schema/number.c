@@ -9,7 +9,7 @@
 
 enum { LISTED_MAX = 4096, DIVISOR_MAX = 2000, SHORT_DIGITS_MAX = 17 };
 
-static bool fail_memory(struct ak_schema_compiler *c)
+static bool number_no_memory(struct ak_schema_compiler *c)
 {
     if (ak_schema_ok(c))
         c->builder.status = ak_fail_memory(c->builder.error, "a schema", 0);
@@ -32,7 +32,7 @@ static void add_bound(struct ak_schema_compiler *c, const json_t *schema, const 
         return;
     }
     if (!ak_schema_decimal_read(ak_schema_write_number(value, text), &d)) {
-        fail_memory(c);
+        number_no_memory(c);
         return;
     }
     int order = *has_bound ? ak_schema_decimal_compare(&d, known) : low ? 1 : -1;
@@ -60,7 +60,7 @@ static void add_multiple(struct ak_schema_compiler *c, const json_t *schema,
         return;
     }
     if (!ak_schema_decimal_read(ak_schema_write_number(value, text), &d)) {
-        fail_memory(c);
+        number_no_memory(c);
         return;
     }
     if (d.negative || d.n_whole + d.n_fraction == 0)
@@ -94,7 +94,7 @@ static void round_bounds(struct ak_schema_compiler *c, struct ak_schema_number_r
         fine = ak_schema_decimal_step(&r->high, false) && fine;
     r->low_strict = r->high_strict = false;
     if (!fine)
-        fail_memory(c);
+        number_no_memory(c);
 }
 
 bool ak_schema_read_number_range(struct ak_schema_compiler *c, const struct ak_schema_terms *t,

@@ -14,7 +14,7 @@ struct opposite {
     bool no_memory;
 };
 
-static bool add(struct opposite *o, json_t *alternative)
+static bool add_alternative(struct opposite *o, json_t *alternative)
 {
     if (!alternative ||
         json_object_set_new_nocheck(alternative, AK_SCHEMA_OPPOSITE, json_true()) != 0 ||
@@ -30,7 +30,7 @@ static bool add_typed(struct opposite *o, const char *type, const char *keyword,
     json_t *one = json_pack("{s:s}", "type", type);
     if (json_object_set_new_nocheck(one, keyword, value) != 0)
         o->no_memory = true;
-    return add(o, one);
+    return add_alternative(o, one);
 }
 
 static json_t *make_not(json_t *schema)
@@ -67,7 +67,7 @@ static bool add_other_types(struct opposite *o, unsigned types)
         if (!(types & all[i].types))
             json_array_append_new(others, json_string(all[i].name));
     if (json_array_size(others) > 0)
-        return add(o, json_pack("{s:o}", "type", others));
+        return add_alternative(o, json_pack("{s:o}", "type", others));
     json_decref(others);
     return true;
 }
@@ -108,7 +108,7 @@ static bool oppose_values(struct opposite *o, json_t *values)
     if (types & AK_SCHEMA_TYPE_INTEGER)
         add_typed(o, "number", "allOf", json_incref(unequal));
     if (booleans == 1 || booleans == 2)
-        add(o, json_pack("{s:b}", "const", booleans == 2));
+        add_alternative(o, json_pack("{s:b}", "const", booleans == 2));
     json_decref(strings);
     json_decref(unequal);
     return add_other_types(o, types) && !(types & (AK_SCHEMA_TYPE_ARRAY | AK_SCHEMA_TYPE_OBJECT));
@@ -138,8 +138,8 @@ static bool oppose_properties(struct opposite *o, json_t *properties)
     const char *key;
     json_t *value;
     json_object_foreach (properties, key, value)
-        add(o, json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", key, "properties",
-                         key, make_not(value)));
+        add_alternative(o, json_pack("{s:s, s:[s], s:{s:o}}", "type", "object", "required", key,
+                                     "properties", key, make_not(value)));
     return json_is_object(properties);
 }
 
@@ -148,8 +148,8 @@ static bool oppose_required(struct opposite *o, json_t *names)
     json_t *name;
     size_t i;
     json_array_foreach (names, i, name)
-        add(o, json_pack("{s:s, s:{s:b}}", "type", "object", "properties",
-                         json_string_value(name) ? json_string_value(name) : "", 0));
+        add_alternative(o, json_pack("{s:s, s:{s:b}}", "type", "object", "properties",
+                                     json_string_value(name) ? json_string_value(name) : "", 0));
     return json_is_array(names);
 }
 
@@ -161,11 +161,13 @@ static bool oppose_dependent(struct opposite *o, json_t *map)
     size_t i;
     json_object_foreach (map, key, then) {
         json_array_foreach (then, i, name)
-            add(o,
-                json_pack("{s:s, s:[s], s:{s:b}}", "type", "object", "required", key, "properties",
-                          json_string_value(name) ? json_string_value(name) : "", 0));
+            add_alternative(o,
+                            json_pack("{s:s, s:[s], s:{s:b}}", "type", "object", "required", key,
+                                      "properties",
+                                      json_string_value(name) ? json_string_value(name) : "", 0));
         if (!json_is_array(then))
-            add(o, json_pack("{s:s, s:[s], s:O}", "type", "object", "required", key, "not", then));
+            add_alternative(
+                o, json_pack("{s:s, s:[s], s:O}", "type", "object", "required", key, "not", then));
     }
     return json_is_object(map);
 }
@@ -179,8 +181,8 @@ static bool oppose_prefix_items(struct opposite *o, json_t *schemas)
         for (size_t j = 0; j < i; j++)
             json_array_append_new(prefix, json_true());
         json_array_append_new(prefix, make_not(value));
-        add(o, json_pack("{s:s, s:I, s:o}", "type", "array", "minItems", (json_int_t)i + 1,
-                         "prefixItems", prefix));
+        add_alternative(o, json_pack("{s:s, s:I, s:o}", "type", "array", "minItems",
+                                     (json_int_t)i + 1, "prefixItems", prefix));
     }
     return json_is_array(schemas);
 }
@@ -203,16 +205,16 @@ static bool oppose_contains(struct opposite *o, json_t *schema)
 /* ---- Schemas ------------------------------------------------------------ */
 static bool oppose_any_of(struct opposite *o, json_t *list)
 {
-    return add(o, make_nots(list));
+    return add_alternative(o, make_nots(list));
 }
 
 static bool oppose_one_of(struct opposite *o, json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
         for (size_t j = 0; j < i; j++)
-            add(o,
-                json_pack("{s:[O, O]}", "allOf", json_array_get(list, j), json_array_get(list, i)));
-    return add(o, make_nots(list));
+            add_alternative(o, json_pack("{s:[O, O]}", "allOf", json_array_get(list, j),
+                                         json_array_get(list, i)));
+    return add_alternative(o, make_nots(list));
 }
 
 static bool oppose_all_of(struct opposite *o, json_t *list)
@@ -220,20 +222,20 @@ static bool oppose_all_of(struct opposite *o, json_t *list)
     json_t *one;
     size_t i;
     json_array_foreach (list, i, one)
-        add(o, make_not(one));
+        add_alternative(o, make_not(one));
     return true;
 }
 
 static bool oppose_not(struct opposite *o, json_t *schema)
 {
-    return add(o, json_pack("{s:[O]}", "allOf", schema));
+    return add_alternative(o, json_pack("{s:[O]}", "allOf", schema));
 }
 
 static bool oppose_ref(struct opposite *o, json_t *ref)
 {
     const json_t *to =
         json_is_string(ref) ? ak_schema_resolve(o->c, o->schema, json_string_value(ref)) : NULL;
-    return to && add(o, json_pack("{s:O}", "not", to));
+    return to && add_alternative(o, json_pack("{s:O}", "not", to));
 }
 
 /* ---- Keywords ----------------------------------------------------------- */
@@ -308,7 +310,7 @@ json_t *ak_schema_make_opposites(struct ak_schema_compiler *c, const json_t *pla
     else if (!json_is_boolean(schema))
         ak_schema_fail_invalid(c, place, keyword, "a schema");
     else if (json_is_false(schema))
-        add(&o, json_object());
+        add_alternative(&o, json_object());
     json_object_foreach (schema, key, value) {
         char why[AK_ERROR_MESSAGE_BYTES];
         if (!ak_schema_ok(c) || oppose_keyword(&o, key, value))

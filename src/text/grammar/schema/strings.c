@@ -8,7 +8,7 @@
 #include "text/grammar/schema/compiler.h"
 #include "base/utf8.h"
 
-static const struct ak_grammar_dfa *fail_memory(struct ak_schema_compiler *c)
+static const struct ak_grammar_dfa *strings_no_memory(struct ak_schema_compiler *c)
 {
     if (ak_schema_ok(c))
         c->builder.status = ak_fail_memory(c->builder.error, "a pattern", 0);
@@ -21,7 +21,7 @@ static void report_dfa_error(struct ak_schema_compiler *c, const json_t *schema,
 {
     char why[AK_ERROR_MESSAGE_BYTES];
     if (e->status == AKUNU_ERROR_MEMORY) {
-        fail_memory(c);
+        strings_no_memory(c);
     } else if (e->status == AKUNU_ERROR_FORMAT) {
         snprintf(why, sizeof why, "a regular expression of ECMAScript (%.200s)", e->message);
         ak_schema_fail_invalid(c, schema, keyword, why);
@@ -43,14 +43,14 @@ const struct ak_grammar_dfa *ak_schema_get_pattern_dfa(struct ak_schema_compiler
         struct ak_schema_cached_pattern **grown =
             ak_realloc(c->patterns, (size_t)c->patterns_capacity * 2 + 8, sizeof *grown);
         if (!grown)
-            return fail_memory(c);
+            return strings_no_memory(c);
         c->patterns = grown;
         c->patterns_capacity = c->patterns_capacity * 2 + 8;
     }
     struct ak_schema_cached_pattern *k = ak_alloc(1, sizeof *k);
     if (!k || !(k->text = ak_strndup(text, n))) {
         ak_free(k);
-        return fail_memory(c);
+        return strings_no_memory(c);
     }
     k->n = n;
     c->patterns[c->n_patterns++] = k;
@@ -87,7 +87,7 @@ static void add_dfa(struct ak_schema_compiler *c, struct ak_schema_string_limits
     if (!d || !ak_schema_ok(c))
         return;
     if (!l->has_dfa && ak_grammar_dfa_make_all(&l->dfa, &e) != AKUNU_OK) {
-        fail_memory(c);
+        strings_no_memory(c);
         return;
     }
     l->has_dfa = true;
@@ -108,7 +108,7 @@ static void remove_strings(struct ak_schema_compiler *c, struct ak_schema_string
     if (ak_grammar_dfa_make_all(&all, NULL) == AKUNU_OK)
         add_dfa(c, l, &all);
     else
-        fail_memory(c);
+        strings_no_memory(c);
     ak_grammar_dfa_free(&all);
     json_array_foreach (list, i, one) {
         struct ak_grammar_dfa word;
@@ -116,7 +116,7 @@ static void remove_strings(struct ak_schema_compiler *c, struct ak_schema_string
                                        NULL) == AKUNU_OK)
             ak_schema_intersect_dfa(c, &l->dfa, &word, true);
         else
-            fail_memory(c);
+            strings_no_memory(c);
         ak_grammar_dfa_free(&word);
     }
     const struct ak_grammar_dfa *d = NULL;
@@ -184,7 +184,7 @@ void ak_schema_build_string_dfa(struct ak_schema_compiler *c, const struct ak_sc
     }
     *out = l.dfa;
     if (!out->states)
-        fail_memory(c);
+        strings_no_memory(c);
 }
 
 /* ---- as expressions ----------------------------------------------------- */

@@ -46,14 +46,14 @@ bool ak_schema_values_equal(const json_t *a, const json_t *b)
 }
 
 /* ---- as text ------------------------------------------------------------ */
-static ak_status add_text(struct ak_buffer *b, const char *text)
+static ak_status append_text(struct ak_buffer *b, const char *text)
 {
     return ak_buffer_add(b, text, strlen(text), NULL);
 }
 
 static ak_status add_string(struct ak_buffer *b, const char *text, size_t n)
 {
-    AK_TRY(add_text(b, "\""));
+    AK_TRY(append_text(b, "\""));
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
         char escape[8] = { (char)c };
@@ -63,7 +63,7 @@ static ak_status add_string(struct ak_buffer *b, const char *text, size_t n)
             snprintf(escape, sizeof escape, "\\%c", c);
         AK_TRY(ak_buffer_add(b, escape, c ? strlen(escape) : 6, NULL));
     }
-    return add_text(b, "\"");
+    return append_text(b, "\"");
 }
 
 /* Not json_dumps, which writes 1.1 with 17 digits. ak_json_parse limits the depth of recursion. */
@@ -74,29 +74,29 @@ static ak_status write_value(struct ak_buffer *b, const json_t *v)
     json_t *value;
     size_t i, n = 0;
     if (ak_wide_text(v))
-        return add_text(b, ak_wide_text(v));
+        return append_text(b, ak_wide_text(v));
     switch (json_typeof(v)) {
-    case JSON_NULL: return add_text(b, "null");
-    case JSON_TRUE: return add_text(b, "true");
-    case JSON_FALSE: return add_text(b, "false");
+    case JSON_NULL: return append_text(b, "null");
+    case JSON_TRUE: return append_text(b, "true");
+    case JSON_FALSE: return append_text(b, "false");
     case JSON_STRING: return add_string(b, json_string_value(v), json_string_length(v));
     case JSON_ARRAY:
-        AK_TRY(add_text(b, "["));
+        AK_TRY(append_text(b, "["));
         json_array_foreach (v, i, value) {
-            AK_TRY(add_text(b, n++ ? "," : ""));
+            AK_TRY(append_text(b, n++ ? "," : ""));
             AK_TRY(write_value(b, value));
         }
-        return add_text(b, "]");
+        return append_text(b, "]");
     case JSON_OBJECT:
-        AK_TRY(add_text(b, "{"));
+        AK_TRY(append_text(b, "{"));
         json_object_foreach ((json_t *)(uintptr_t)v, key, value) {
-            AK_TRY(add_text(b, n++ ? "," : ""));
+            AK_TRY(append_text(b, n++ ? "," : ""));
             AK_TRY(add_string(b, key, strlen(key)));
-            AK_TRY(add_text(b, ":"));
+            AK_TRY(append_text(b, ":"));
             AK_TRY(write_value(b, value));
         }
-        return add_text(b, "}");
-    default: return add_text(b, ak_schema_write_number(v, number));
+        return append_text(b, "}");
+    default: return append_text(b, ak_schema_write_number(v, number));
     }
 }
 

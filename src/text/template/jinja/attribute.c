@@ -137,7 +137,7 @@ static struct ak_jval slice(struct ak_jenv *j, struct ak_jval object, const stru
 
 /* ---- Subscripts --------------------------------------------------------- */
 /* The element at an index; MISSING: out of range. */
-static struct ak_jval element(struct ak_jenv *j, struct ak_jval object, int64_t at)
+static struct ak_jval element_at(struct ak_jenv *j, struct ak_jval object, int64_t at)
 {
     bool is_string = object.kind == AK_J_STRING;
     size_t n = is_string ? object.as.string->n_chars : object.as.list->n;
@@ -163,7 +163,7 @@ static struct ak_jval get_subscript(struct ak_jenv *j, struct ak_jval object,
     }
     if (is_index && (object.kind == AK_J_STRING ||
                      (object.kind == AK_J_LIST && object.as.list->form <= AK_J_RANGE)))
-        return element(j, object, ak_j_need_int(j, subscript, "an index"));
+        return element_at(j, object, ak_j_need_int(j, subscript, "an index"));
     return missing;
 }
 

@@ -74,8 +74,8 @@ void ak_j_arena_free(struct ak_jarena *arena)
 }
 
 /* ---- Failures and limits ------------------------------------------------ */
-static _Noreturn void fail(struct ak_jenv *j, ak_status status, const char *format,
-                           va_list arguments)
+static _Noreturn void fail_with(struct ak_jenv *j, ak_status status, const char *format,
+                                va_list arguments)
 {
     char message[AK_ERROR_MESSAGE_BYTES];
     vsnprintf(message, sizeof message, format, arguments);
@@ -91,7 +91,7 @@ _Noreturn void ak_j_fail(struct ak_jenv *j, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fail(j, AKUNU_ERROR_ARGUMENT, format, arguments);
+    fail_with(j, AKUNU_ERROR_ARGUMENT, format, arguments);
     va_end(arguments);
 }
 
@@ -99,11 +99,11 @@ _Noreturn void ak_j_fail_as(struct ak_jenv *j, ak_status status, const char *for
 {
     va_list arguments;
     va_start(arguments, format);
-    fail(j, status, format, arguments);
+    fail_with(j, status, format, arguments);
     va_end(arguments);
 }
 
-static _Noreturn void fail_memory(struct ak_jenv *j, size_t bytes)
+static _Noreturn void fail_for_memory(struct ak_jenv *j, size_t bytes)
 {
     if (bytes > j->arena.max_bytes - j->arena.bytes)
         ak_j_fail_as(j, AKUNU_ERROR_UNSUPPORTED,
@@ -119,7 +119,7 @@ void *ak_j_alloc(struct ak_jenv *j, size_t n, size_t size)
         bytes = SIZE_MAX;
     void *p = ak_j_arena_alloc(&j->arena, bytes);
     if (!p)
-        fail_memory(j, ak_max_size(bytes, 1 << 20));
+        fail_for_memory(j, ak_max_size(bytes, 1 << 20));
     return p;
 }
 

@@ -31,7 +31,7 @@ static struct ak_jval eval_concat(struct ak_jenv *j, const struct ak_jnode *node
     return (struct ak_jval){ .kind = AK_J_STRING, .as.string = text };
 }
 
-static bool compare(struct ak_jenv *j, const char *op, struct ak_jval a, struct ak_jval b)
+static bool compare_values(struct ak_jenv *j, const char *op, struct ak_jval a, struct ak_jval b)
 {
     if (strcmp(op, "in") == 0)
         return ak_j_contains(j, b, a);
@@ -47,7 +47,7 @@ static struct ak_jval eval_compare(struct ak_jenv *j, const struct ak_jnode *nod
     for (const struct ak_jnode *other = node->b; other; other = other->next) {
         struct ak_jval right = ak_j_eval(j, other->a);
         ak_j_set_position(j, other);
-        if (!compare(j, other->op, left, right))
+        if (!compare_values(j, other->op, left, right))
             return ak_j_bool(false);
         left = right;
     }

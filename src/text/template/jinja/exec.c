@@ -13,8 +13,8 @@ struct ak_jscope *ak_j_open_scope(struct ak_jenv *j, struct ak_jscope *outer,
     return scope;
 }
 
-static struct ak_jvar *find(struct ak_jenv *j, const struct ak_jscope *scope,
-                            const struct ak_jstr *name)
+static struct ak_jvar *find_variable(struct ak_jenv *j, const struct ak_jscope *scope,
+                                     const struct ak_jstr *name)
 {
     ak_j_spend(j, scope->n / 16);
     for (size_t i = 0; i < scope->n; i++)
@@ -25,7 +25,7 @@ static struct ak_jvar *find(struct ak_jenv *j, const struct ak_jscope *scope,
 
 void ak_j_set(struct ak_jenv *j, struct ak_jscope *scope, struct ak_jval name, struct ak_jval value)
 {
-    struct ak_jvar *var = find(j, scope, name.as.string);
+    struct ak_jvar *var = find_variable(j, scope, name.as.string);
     if (var) {
         var->value = value;
         return;
@@ -57,7 +57,7 @@ struct ak_jval ak_j_look_up(struct ak_jenv *j, struct ak_jval name)
 {
     const struct ak_jscope *scope = j->scope;
     for (;; scope = scope->outer) {
-        const struct ak_jvar *var = find(j, scope, name.as.string);
+        const struct ak_jvar *var = find_variable(j, scope, name.as.string);
         if (var && ak_j_is_given(var->value))
             return var->value;
         if (var)

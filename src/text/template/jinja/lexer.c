@@ -69,7 +69,7 @@ static void set_position(struct lexer *l, size_t at)
     l->j->column = l->column;
 }
 
-static _Noreturn void fail(struct lexer *l, const char *what)
+static _Noreturn void fail_lexer(struct lexer *l, const char *what)
 {
     set_position(l, l->at);
     ak_j_fail_as(l->j, AKUNU_ERROR_FORMAT, "%s", what);
@@ -174,7 +174,7 @@ static void skip_comment(struct lexer *l, size_t begin)
         return;
     }
     l->at = begin;
-    fail(l, "this comment has no end #}");
+    fail_lexer(l, "this comment has no end #}");
 }
 
 /* Emits raw text; l->at is after "{% raw %}". */
@@ -193,7 +193,7 @@ static void lex_raw(struct lexer *l, size_t tag)
         }
     }
     l->at = tag;
-    fail(l, "this raw block has no {% endraw %}");
+    fail_lexer(l, "this raw block has no {% endraw %}");
 }
 
 /* ---- Inside tags -------------------------------------------------------- */
@@ -261,7 +261,8 @@ static void lex_number(struct lexer *l, size_t n, bool is_float)
     bool fine = is_float ? ak_j_parse_float(l->text + l->at, n, &value.as.number) :
                            ak_j_parse_int(l->text + l->at, n, 0, &value.as.integer);
     if (!fine)
-        fail(l, is_float ? "this number is too long" : "this integer does not fit into 64 bits");
+        fail_lexer(l,
+                   is_float ? "this number is too long" : "this integer does not fit into 64 bits");
     emit(l, is_float ? AK_JT_FLOAT : AK_JT_INTEGER, l->at, value);
     move_to(l, l->at + n);
 }
@@ -281,7 +282,7 @@ static size_t name_length(const struct lexer *l)
 static void lex_name(struct lexer *l, size_t n)
 {
     if (l->text[l->at] >= '0' && l->text[l->at] <= '9')
-        fail(l, "a name cannot begin with a digit");
+        fail_lexer(l, "a name cannot begin with a digit");
     emit(l, AK_JT_NAME, l->at, ak_j_string_at(l->j, l->text + l->at, n));
     move_to(l, l->at + n);
 }
@@ -293,7 +294,7 @@ static void lex_string(struct lexer *l)
     while (end < l->n && l->text[end] != quote)
         end += l->text[end] == '\\' ? 2 : 1;
     if (end >= l->n)
-        fail(l, "this string has no end");
+        fail_lexer(l, "this string has no end");
     set_position(l, l->at);
     emit(l, AK_JT_STRING, l->at, ak_j_unescape(l->j, l->text + l->at + 1, end - l->at - 1));
     move_to(l, end + 1);
@@ -303,12 +304,12 @@ static void balance(struct lexer *l, char c)
 {
     if (c == '(' || c == '[' || c == '{') {
         if (l->n_open == AK_JINJA_NESTING_MAX)
-            fail(l, "brackets nest deeper than 200, the limit");
+            fail_lexer(l, "brackets nest deeper than 200, the limit");
         l->open[l->n_open++] = c == '(' ? ')' : c == '[' ? ']' : '}';
     } else if (c == ')' || c == ']' || c == '}') {
         if (l->n_open == 0 || l->open[l->n_open - 1] != c)
-            fail(l, l->n_open ? "this bracket closes one of another kind" :
-                                "this bracket closes none");
+            fail_lexer(l, l->n_open ? "this bracket closes one of another kind" :
+                                      "this bracket closes none");
         l->n_open--;
     }
 }
@@ -323,7 +324,7 @@ static void lex_operator(struct lexer *l)
             return;
         }
     }
-    fail(l, "this character has no place in a tag");
+    fail_lexer(l, "this character has no place in a tag");
 }
 
 static void lex_word(struct lexer *l)

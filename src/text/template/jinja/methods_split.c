@@ -3,8 +3,8 @@
 
 #include "text/template/jinja/builtins.h"
 
-static void add_part(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
-                     size_t begin, size_t end)
+static void add_piece(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
+                      size_t begin, size_t end)
 {
     ak_j_spend(j, 1);
     ak_j_append(j, list, ak_j_substring(j, s, begin, end));
@@ -49,7 +49,7 @@ static void split_spaces(struct ak_jenv *j, struct ak_jlist *list, const struct 
     for (size_t at = skip_spaces(s, 0, true), end; at < s->n;
          at = skip_spaces(s, end, true), max_splits--) {
         end = max_splits == 0 ? s->n : skip_spaces(s, at, false);
-        add_part(j, list, s, at, end);
+        add_piece(j, list, s, at, end);
         if (max_splits == 0)
             return;
     }
@@ -61,7 +61,7 @@ static void rsplit_spaces(struct ak_jenv *j, struct ak_jlist *list, const struct
     for (size_t at = skip_spaces_back(s, s->n, true), begin; at > 0;
          at = skip_spaces_back(s, begin, true), max_splits--) {
         begin = max_splits == 0 ? 0 : skip_spaces_back(s, at, false);
-        add_part(j, list, s, begin, at);
+        add_piece(j, list, s, begin, at);
         if (max_splits == 0)
             break;
     }
@@ -75,10 +75,10 @@ static void split_at(struct ak_jenv *j, struct ak_jlist *list, const struct ak_j
     size_t at = 0;
     for (size_t found; max_splits != 0 && (found = ak_j_find(s, separator, at)) != SIZE_MAX;
          max_splits--) {
-        add_part(j, list, s, at, found);
+        add_piece(j, list, s, at, found);
         at = found + separator->n;
     }
-    add_part(j, list, s, at, s->n);
+    add_piece(j, list, s, at, s->n);
 }
 
 static void rsplit_at(struct ak_jenv *j, struct ak_jlist *list, const struct ak_jstr *s,
@@ -88,10 +88,10 @@ static void rsplit_at(struct ak_jenv *j, struct ak_jlist *list, const struct ak_
     ak_j_spend(j, s->n / 64 * separator->n);
     for (size_t found; max_splits != 0 && (found = ak_j_find_last(s, separator, end)) != SIZE_MAX;
          max_splits--) {
-        add_part(j, list, s, found + separator->n, end);
+        add_piece(j, list, s, found + separator->n, end);
         end = found;
     }
-    add_part(j, list, s, 0, end);
+    add_piece(j, list, s, 0, end);
     reverse(list);
 }
 
@@ -146,9 +146,9 @@ static struct ak_jval partition(struct ak_jenv *j, const struct ak_jval *a, bool
                    last              ? 0 :
                                        s->n,
            end = found != SIZE_MAX ? found + separator->n : begin;
-    add_part(j, parts, s, 0, begin);
-    add_part(j, parts, s, begin, end);
-    add_part(j, parts, s, end, s->n);
+    add_piece(j, parts, s, 0, begin);
+    add_piece(j, parts, s, begin, end);
+    add_piece(j, parts, s, end, s->n);
     return ak_j_from_list(parts);
 }
 
@@ -184,11 +184,11 @@ struct ak_jlist *ak_j_split_lines(struct ak_jenv *j, const struct ak_jstr *s, bo
             continue;
         if (c == '\r' && next < s->n && s->bytes[next] == '\n')
             next++;
-        add_part(j, lines, s, begin, keep_ends ? next : at);
+        add_piece(j, lines, s, begin, keep_ends ? next : at);
         begin = next;
     }
     if (begin < s->n)
-        add_part(j, lines, s, begin, s->n);
+        add_piece(j, lines, s, begin, s->n);
     return lines;
 }
 

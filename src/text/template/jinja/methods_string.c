@@ -133,7 +133,7 @@ static struct window window_of(struct ak_jenv *j, const struct ak_jstr *s, struc
                             ak_j_byte_offset(j, s, (size_t)end), true };
 }
 
-static int64_t find(struct ak_jenv *j, const struct ak_jval *a, bool last)
+static int64_t find_substring(struct ak_jenv *j, const struct ak_jval *a, bool last)
 {
     const struct ak_jstr *s = a[0].as.string,
                          *part = ak_j_need_string(j, a[1], "what is looked for");
@@ -150,19 +150,19 @@ static struct ak_jval method_find(struct ak_jenv *j, const struct ak_jval *a,
                                   const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_int(find(j, a, false));
+    return ak_j_int(find_substring(j, a, false));
 }
 
 static struct ak_jval method_rfind(struct ak_jenv *j, const struct ak_jval *a,
                                    const struct ak_jargs *rest)
 {
     (void)rest;
-    return ak_j_int(find(j, a, true));
+    return ak_j_int(find_substring(j, a, true));
 }
 
 static struct ak_jval index_of(struct ak_jenv *j, const struct ak_jval *a, bool last)
 {
-    int64_t at = find(j, a, last);
+    int64_t at = find_substring(j, a, last);
     if (at < 0)
         ak_j_fail(j, "substring not found");
     return ak_j_int(at);

@@ -50,7 +50,7 @@ static bool is_known_outside(const struct scope *s, struct ak_jval name)
     return false;
 }
 
-static struct symbol *add(struct scope *s, const struct ak_jnode *node)
+static struct symbol *add_symbol(struct scope *s, const struct ak_jnode *node)
 {
     struct symbols *symbols = &s->symbols;
     if (symbols->n == symbols->capacity) {
@@ -62,25 +62,25 @@ static struct symbol *add(struct scope *s, const struct ak_jnode *node)
     return &symbols->all[symbols->n++];
 }
 
-static void load(struct scope *s, const struct ak_jnode *node)
+static void load_name(struct scope *s, const struct ak_jnode *node)
 {
     ak_j_spend(s->j, 1 + s->symbols.n / 8);
     if (!find_in(&s->symbols, node->name) && !is_known_outside(s, node->name))
-        add(s, node);
+        add_symbol(s, node);
 }
 
 static void store(struct scope *s, const struct ak_jnode *node)
 {
     ak_j_spend(s->j, 1 + s->symbols.n / 8);
     if (!find_in(&s->symbols, node->name))
-        add(s, node)->hidden = !s->branch && !is_known_outside(s, node->name);
+        add_symbol(s, node)->hidden = !s->branch && !is_known_outside(s, node->name);
 }
 
 /* Declares a parameter, which has a value from the beginning. */
 static void declare(struct scope *s, const struct ak_jnode *target)
 {
     if (target->kind == AK_JN_NAME && !find_in(&s->symbols, target->name))
-        add(s, target);
+        add_symbol(s, target);
     for (const struct ak_jnode *item = target->kind == AK_JN_TUPLE ? target->a : NULL; item;
          item = item->next)
         declare(s, item);
@@ -91,7 +91,7 @@ static void visit_target(struct scope *s, struct ak_jnode *target)
     if (target->kind == AK_JN_NAME)
         store(s, target);
     else if (target->kind == AK_JN_MEMBER)
-        load(s, target);
+        load_name(s, target);
     for (struct ak_jnode *item = target->kind == AK_JN_TUPLE ? target->a : NULL; item;
          item = item->next)
         visit_target(s, item);
@@ -162,7 +162,7 @@ static void visit(struct scope *s, struct ak_jnode *node)
     ak_j_enter(s->j);
     ak_j_spend(s->j, 1);
     switch (node->kind) {
-    case AK_JN_NAME: load(s, node); break;
+    case AK_JN_NAME: load_name(s, node); break;
     case AK_JN_IF:
     case AK_JN_CONDITION: visit_branches(s, node); break;
     case AK_JN_MACRO:
@@ -214,7 +214,7 @@ static struct ak_jnode *hidden_of(struct scope *s)
     return list;
 }
 
-static struct ak_jnode *finish(struct scope *s)
+static struct ak_jnode *finish_scope(struct scope *s)
 {
     struct ak_jnode *hidden = hidden_of(s);
     open_scopes(s);
@@ -235,9 +235,9 @@ static void open_for(const struct scope *s, struct ak_jnode *node)
     struct scope body = { .j = s->j, .parent = s }, other = body, test = body;
     declare(&body, node->a);
     visit_list(&body, node->c);
-    node->hidden = finish(&body);
+    node->hidden = finish_scope(&body);
     visit_list(&other, node->d);
-    node->hidden_else = finish(&other);
+    node->hidden_else = finish_scope(&other);
     declare(&test, node->a);
     if (node->e)
         visit(&test, node->e);
@@ -258,7 +258,7 @@ static void open_scope(const struct scope *s, struct ak_jnode *node)
     visit_list(&body, node->c);
     if (node->kind == AK_JN_SET_BLOCK && node->b)
         visit(&body, node->b);
-    node->hidden = finish(&body);
+    node->hidden = finish_scope(&body);
 }
 
 static void open_scopes(struct scope *s)
@@ -273,5 +273,5 @@ struct ak_jnode *ak_j_resolve_names(struct ak_jenv *j, struct ak_jnode *statemen
 {
     struct scope root = { .j = j };
     visit_list(&root, statements);
-    return finish(&root);
+    return finish_scope(&root);
 }

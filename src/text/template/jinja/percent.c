@@ -18,8 +18,8 @@ static struct ak_jval next_value(struct ak_jenv *j, struct values *values)
 }
 
 /* Reads an optional "(name)" and looks its value up; false: there is none. */
-static bool read_name(struct ak_jenv *j, const struct ak_jstr *s, size_t *at,
-                      const struct values *values, struct ak_jval *out)
+static bool read_mapping_key(struct ak_jenv *j, const struct ak_jstr *s, size_t *at,
+                             const struct values *values, struct ak_jval *out)
 {
     int open = 1;
     if (*at == s->n || s->bytes[*at] != '(')
@@ -143,7 +143,7 @@ static void put_one(struct ak_jenv *j, struct ak_jout *out, const struct ak_jstr
 {
     struct ak_jspec spec = { .precision = -1 };
     struct ak_jval value;
-    bool named = read_name(j, s, at, values, &value);
+    bool named = read_mapping_key(j, s, at, values, &value);
     read_flags(s, at, &spec);
     spec.width = read_size(j, s, at, values, AK_J_WIDTH_MAX);
     if (spec.width < 0) {

@@ -223,8 +223,8 @@ static uint32_t *slot_of(struct ak_jenv *j, const struct ak_jdict *dict, struct 
     }
 }
 
-static size_t find(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key,
-                   uint64_t hash)
+static size_t find_slot(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key,
+                        uint64_t hash)
 {
     return dict->slots ? (size_t)*slot_of(j, dict, key, hash) - 1 : find_small(j, dict, key, hash);
 }
@@ -253,7 +253,7 @@ static void grow_pairs(struct ak_jenv *j, struct ak_jdict *dict)
 void ak_j_put(struct ak_jenv *j, struct ak_jdict *dict, struct ak_jval key, struct ak_jval value)
 {
     uint64_t hash = hash_of(j, key);
-    size_t i = find(j, dict, key, hash);
+    size_t i = find_slot(j, dict, key, hash);
     if (i != SIZE_MAX) {
         dict->pairs[i].value = value;
         return;
@@ -267,7 +267,7 @@ void ak_j_put(struct ak_jenv *j, struct ak_jdict *dict, struct ak_jval key, stru
 
 const struct ak_jval *ak_j_get(struct ak_jenv *j, const struct ak_jdict *dict, struct ak_jval key)
 {
-    size_t i = find(j, dict, key, hash_of(j, key));
+    size_t i = find_slot(j, dict, key, hash_of(j, key));
     return i == SIZE_MAX ? NULL : &dict->pairs[i].value;
 }
 
