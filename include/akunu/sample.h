@@ -17,8 +17,12 @@ struct akunu_logit_bias {
     float bias;
 };
 
+/* The default of `samplers`. */
+#define AKUNU_SAMPLERS "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
+
 /* First the bias, then the samplers in their order, then sampling. Each sampler works as in
- * llama.cpp, and the defaults are llama.cpp's. */
+ * llama.cpp, and the defaults are llama.cpp's. akunu/sampling.def lists the numbers with their
+ * defaults, ranges and flags. */
 struct akunu_sampling {
     size_t size;
     /* 0.8; ≤ 0: the most likely token after bias, penalties and DRY; filters are ignored */
@@ -34,10 +38,9 @@ struct akunu_sampling {
     bool ignore_end;         /* never sample a token that ends the text */
 
     /* The sampler chain, as names separated by ';' or as letters; at most one of the two is given.
-     * "" is an empty chain. Both NULL:
-     * "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature", or "edskypmxt". There is
-     * also "adaptive_p", "a", which samples the token and so always comes last. A sampler that is
-     * not named is off; one named twice runs twice. */
+     * "" is an empty chain. Both NULL: AKUNU_SAMPLERS, in letters "edskypmxt". There is also
+     * "adaptive_p", "a", which samples the token and so always comes last. A sampler that is not
+     * named is off; one named twice runs twice. */
     const char *samplers;
     const char *sampler_seq;
 

@@ -17,25 +17,10 @@ struct akunu_sampler {
 
 void akunu_sampling_default(struct akunu_sampling *sampling, size_t size)
 {
+#define AKUNU_SAMPLING(type, member, initial, ...) .member = initial,
     static const struct akunu_sampling full = {
-        .temperature = 0.8f,
-        .top_k = 40,
-        .top_p = 0.95f,
-        .min_p = 0.05f,
-        .repeat_penalty = 1.0f,
-        .repeat_last_n = 64,
+#include "akunu/sampling.def"
         .seed = UINT64_MAX,
-        .dynatemp_exponent = 1.0f,
-        .typical_p = 1.0f,
-        .top_n_sigma = -1.0f,
-        .xtc_threshold = 0.1f,
-        .dry_base = 1.75f,
-        .dry_allowed_length = 2,
-        .dry_penalty_last_n = 64,
-        .mirostat_tau = 5.0f,
-        .mirostat_eta = 0.1f,
-        .adaptive_target = -1.0f,
-        .adaptive_decay = 0.9f,
     };
     ak_api_give_default(sampling, size, &full, sizeof full);
 }

@@ -64,6 +64,9 @@ enum {
 #define KIND_size                                                                                  \
     uint64_t:                                                                                      \
     CLI_FLAG_SIZE
+/* names of values in akunu/sampling.def */
+#define VALUE_f32 "X"
+#define VALUE_i32 "N"
 #define KIND_list struct cli_list : CLI_FLAG_LIST
 #define KIND_texts struct cli_texts : CLI_FLAG_TEXTS
 #define KIND_enum unsigned : CLI_FLAG_ENUM

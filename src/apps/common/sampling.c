@@ -155,41 +155,12 @@ json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token t
 }
 
 /* ---- Members ------------------------------------------------------------ */
-#define REAL(name, member, low, high)                                                              \
-    {                                                                                              \
-        name, offsetof(struct akunu_sampling, member), true, low, high                             \
-    }
-#define WHOLE(name, member, low, high)                                                             \
-    {                                                                                              \
-        name, offsetof(struct akunu_sampling, member), false, low, high                            \
-    }
+enum { IS_REAL_f32 = true, IS_REAL_i32 = false };
+#define AKUNU_SAMPLING(type, member, initial, low, high, ...)                                      \
+    { #member, offsetof(struct akunu_sampling, member), IS_REAL_##type, low, high },
 const struct cli_sampling_member cli_sampling_members[] = {
-    REAL("temperature", temperature, 0.0, 100.0),
-    REAL("top_p", top_p, 0.0, 1.0),
-    REAL("min_p", min_p, 0.0, 1.0),
-    REAL("typical_p", typical_p, 0.0, 1.0),
-    REAL("presence_penalty", presence_penalty, -100.0, 100.0),
-    REAL("frequency_penalty", frequency_penalty, -100.0, 100.0),
-    REAL("repeat_penalty", repeat_penalty, 0.0, 100.0),
-    REAL("top_n_sigma", top_n_sigma, -1.0, 1000.0),
-    REAL("dynatemp_range", dynatemp_range, 0.0, 100.0),
-    REAL("dynatemp_exponent", dynatemp_exponent, 0.0, 100.0),
-    REAL("xtc_probability", xtc_probability, 0.0, 1.0),
-    REAL("xtc_threshold", xtc_threshold, 0.0, 1.0),
-    REAL("dry_multiplier", dry_multiplier, 0.0, 100.0),
-    REAL("dry_base", dry_base, 1.0, 100.0),
-    REAL("mirostat_tau", mirostat_tau, 0.0, 100.0),
-    REAL("mirostat_eta", mirostat_eta, 0.0, 100.0),
-    REAL("adaptive_target", adaptive_target, -1.0, 1.0),
-    REAL("adaptive_decay", adaptive_decay, 0.0, 0.99),
-    WHOLE("top_k", top_k, INT32_MIN, INT32_MAX),
-    WHOLE("repeat_last_n", repeat_last_n, -1, INT32_MAX),
-    WHOLE("dry_allowed_length", dry_allowed_length, 0, INT32_MAX),
-    WHOLE("dry_penalty_last_n", dry_penalty_last_n, -1, INT32_MAX),
-    WHOLE("mirostat", mirostat, 0, 2),
+#include "akunu/sampling.def"
 };
-#undef REAL
-#undef WHOLE
 const size_t cli_n_sampling_members = sizeof cli_sampling_members / sizeof *cli_sampling_members;
 
 double cli_sampling_get(const struct akunu_sampling *p, const struct cli_sampling_member *m)

@@ -140,7 +140,10 @@ bool server_get_real(struct http_exchange *x, const json_t *body, const char *na
         *out = value;
         return true;
     }
-    snprintf(expected, sizeof expected, "a number from %g to %g", low, high);
+    if (low == CLI_ABOVE_ZERO)
+        snprintf(expected, sizeof expected, "a number above 0, up to %g", high);
+    else
+        snprintf(expected, sizeof expected, "a number from %g to %g", low, high);
     server_fail_member(x, name, found, expected);
     return false;
 }

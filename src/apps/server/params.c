@@ -11,23 +11,28 @@
 #include "apps/common/output.h"
 #include "apps/common/sampling.h"
 
+static bool read_number(struct http_exchange *x, const json_t *body, const char *name,
+                        const struct cli_sampling_member *m, struct akunu_sampling *p)
+{
+    double value = cli_sampling_get(p, m);
+    int64_t whole = (int64_t)value;
+    if (m->is_real ? !server_get_real(x, body, name, m->low, m->high, &value) :
+                     !server_get_integer(x, body, name, (int64_t)m->low, (int64_t)m->high, &whole))
+        return false;
+    cli_sampling_set(p, m, m->is_real ? value : (double)whole);
+    return true;
+}
+
+/* repetition_penalty is what vLLM and Hugging Face call repeat_penalty. */
 static bool read_numbers(struct http_exchange *x, const json_t *body, struct akunu_sampling *p)
 {
-    double penalty = (double)p->repeat_penalty;
     for (size_t i = 0; i < cli_n_sampling_members; i++) {
         const struct cli_sampling_member *m = &cli_sampling_members[i];
-        double value = cli_sampling_get(p, m);
-        int64_t whole = (int64_t)value;
-        if (m->is_real ?
-                !server_get_real(x, body, m->name, m->low, m->high, &value) :
-                !server_get_integer(x, body, m->name, (int64_t)m->low, (int64_t)m->high, &whole))
+        bool has_alias = m->offset == offsetof(struct akunu_sampling, repeat_penalty);
+        if (!read_number(x, body, m->name, m, p) ||
+            (has_alias && !read_number(x, body, "repetition_penalty", m, p)))
             return false;
-        cli_sampling_set(p, m, m->is_real ? value : (double)whole);
     }
-    if (!server_get_real(x, body, "repetition_penalty", 0.0, 100.0, &penalty))
-        return false;
-    if (json_is_number(json_object_get(body, "repetition_penalty")))
-        p->repeat_penalty = (float)penalty;
     return true;
 }
 
@@ -256,11 +261,10 @@ bool server_read_grammar(struct server_model *m, struct http_exchange *x, const 
 /* The names of the chain: "a;b" as a list. */
 static json_t *list_samplers(const struct akunu_sampling *p)
 {
-    static const char all[] = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
     if (p->sampler_seq)
         return json_string(p->sampler_seq);
     json_t *list = json_array();
-    for (const char *at = p->samplers ? p->samplers : all; *at;) {
+    for (const char *at = p->samplers ? p->samplers : AKUNU_SAMPLERS; *at;) {
         size_t n = strcspn(at, ";");
         json_array_append_new(list, json_stringn(at, n));
         at += n + (at[n] == ';');

@@ -3,6 +3,7 @@
 #include "engine/sample/sampler_state.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* In the order of enum ak_sample_kind. Names are compared without '_' and '-'. */
@@ -24,7 +25,26 @@ static const struct {
 
 enum { N_SAMPLERS = sizeof samplers / sizeof *samplers };
 
-static const char default_order[] = "edskypmxt";
+enum { LIST_BYTES = 256 };
+
+/* "e (penalties), d (dry), …" */
+static const char *list_letters(char out[LIST_BYTES])
+{
+    size_t n = 0;
+    for (int i = 0; i < N_SAMPLERS; i++)
+        n += (size_t)snprintf(out + n, LIST_BYTES - n, "%s%c (%s)", i ? ", " : "",
+                              samplers[i].letter, samplers[i].name);
+    return out;
+}
+
+/* "penalties, dry, …" */
+static const char *list_names(char out[LIST_BYTES])
+{
+    size_t n = 0;
+    for (int i = 0; i < N_SAMPLERS; i++)
+        n += (size_t)snprintf(out + n, LIST_BYTES - n, "%s%s", i ? ", " : "", samplers[i].name);
+    return out;
+}
 
 static ak_status add_kind(struct ak_sample_chain *chain, int kind, const char *field,
                           struct ak_error *error)
@@ -39,17 +59,15 @@ static ak_status add_kind(struct ak_sample_chain *chain, int kind, const char *f
 static ak_status parse_letters(const char *letters, struct ak_sample_chain *out,
                                struct ak_error *error)
 {
+    char known[LIST_BYTES];
     for (const char *p = letters; *p; p++) {
         int kind = 0;
         while (kind < N_SAMPLERS && samplers[kind].letter != *p)
             kind++;
         if (kind == N_SAMPLERS)
-            return ak_fail(
-                error, AKUNU_ERROR_ARGUMENT,
-                "sampler_seq is '%s', and its letter '%c' is none of e (penalties), d (dry), s "
-                "(top_n_sigma), k (top_k), "
-                "y (typ_p), p (top_p), m (min_p), x (xtc), t (temperature), a (adaptive_p)",
-                letters, *p);
+            return ak_fail(error, AKUNU_ERROR_ARGUMENT,
+                           "sampler_seq is '%s', and its letter '%c' is none of %s", letters, *p,
+                           list_letters(known));
         AK_TRY(add_kind(out, kind, "sampler_seq", error));
     }
     return AKUNU_OK;
@@ -77,15 +95,14 @@ static int find_kind(const char *name, size_t n)
 
 static ak_status parse_names(const char *names, struct ak_sample_chain *out, struct ak_error *error)
 {
+    char known[LIST_BYTES];
     for (const char *p = names; *p;) {
         size_t n = strcspn(p, ";");
         int kind = find_kind(p, n);
         if (kind == N_SAMPLERS)
             return ak_fail(error, AKUNU_ERROR_ARGUMENT,
-                           "samplers is '%s', and its '%.*s' is none of penalties, dry, "
-                           "top_n_sigma, top_k, typ_p, top_p, min_p, xtc, "
-                           "temperature, adaptive_p (with ';' between)",
-                           names, (int)(n < 64 ? n : 64), p);
+                           "samplers is '%s', and its '%.*s' is none of %s (with ';' between)",
+                           names, (int)(n < 64 ? n : 64), p, list_names(known));
         AK_TRY(add_kind(out, kind, "samplers", error));
         p += n;
         p += *p == ';';
@@ -101,7 +118,7 @@ ak_status ak_sample_parse_chain(const struct akunu_sampling *sampling, struct ak
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "samplers is '%s' and sampler_seq is '%s': only one of them can be given",
                        sampling->samplers, sampling->sampler_seq);
-    if (sampling->samplers)
-        return parse_names(sampling->samplers, out, error);
-    return parse_letters(sampling->sampler_seq ? sampling->sampler_seq : default_order, out, error);
+    if (sampling->sampler_seq)
+        return parse_letters(sampling->sampler_seq, out, error);
+    return parse_names(sampling->samplers ? sampling->samplers : AKUNU_SAMPLERS, out, error);
 }

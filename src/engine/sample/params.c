@@ -9,33 +9,10 @@
 
 static ak_status check_numbers(const struct akunu_sampling *p, struct ak_error *error)
 {
-    const struct {
-        const char *name;
-        float value;
-    } numbers[] = {
-        { "temperature", p->temperature },
-        { "top_p", p->top_p },
-        { "min_p", p->min_p },
-        { "repeat_penalty", p->repeat_penalty },
-        { "presence_penalty", p->presence_penalty },
-        { "frequency_penalty", p->frequency_penalty },
-        { "dynatemp_range", p->dynatemp_range },
-        { "dynatemp_exponent", p->dynatemp_exponent },
-        { "typical_p", p->typical_p },
-        { "top_n_sigma", p->top_n_sigma },
-        { "xtc_probability", p->xtc_probability },
-        { "xtc_threshold", p->xtc_threshold },
-        { "dry_multiplier", p->dry_multiplier },
-        { "dry_base", p->dry_base },
-        { "mirostat_tau", p->mirostat_tau },
-        { "mirostat_eta", p->mirostat_eta },
-        { "adaptive_target", p->adaptive_target },
-        { "adaptive_decay", p->adaptive_decay },
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!isfinite(numbers[i].value))
-            return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s is not a finite number",
-                           numbers[i].name);
+#define AKUNU_SAMPLING(type, member, ...)                                                          \
+    if (!isfinite((double)p->member))                                                              \
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, #member " is not a finite number");
+#include "akunu/sampling.def"
     return AKUNU_OK;
 }
 
