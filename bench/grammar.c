@@ -159,7 +159,7 @@ static double speed(struct akunu_session *session, const struct akunu_grammar *g
     sampling.seed = 4;
     sampling.grammar = g;
     akunu_sequence sequence = akunu_sequence_new(session);
-    if (akunu_session_generate(session, sequence, prompt, 4, &generation, NULL, NULL, NULL,
+    if (akunu_session_generate(session, sequence, &(struct akunu_ids){ prompt, 4 }, &generation,
                                &result) != AKUNU_OK) {
         fprintf(stderr, "%s\n", akunu_last_error());
         exit(1);

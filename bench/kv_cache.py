@@ -36,8 +36,8 @@ class Text:
     def prefill(self, ids):
         last = ctypes.c_size_t()
         cancel = _abi.akunu_cancel_fn(0)
-        array = (ctypes.c_int32 * len(ids))(*ids)
-        check(lib.akunu_session_prefill(self.pointer, self.sequence, array, len(ids), cancel, None, last) == 0)
+        prompt = _abi.akunu_ids((ctypes.c_int32 * len(ids))(*ids), len(ids))
+        check(lib.akunu_session_prefill(self.pointer, self.sequence, prompt, cancel, None, last) == 0)
 
     def log_probabilities(self, ids):
         rows = []

@@ -51,8 +51,9 @@ static bool begin_line(const struct batch *b, struct line *line, const char *pro
         akunu_tokenizer_encode(b->tokenizer, prompt, n_bytes, AKUNU_ADD_SPECIAL, ids, (size_t)n);
         for (int64_t i = 0; i < n; i++) /* for the penalties */
             akunu_sampler_accept(line->sampler, ids[i]);
-        good = akunu_session_prefill(b->session, line->sequence, ids, (size_t)n, NULL, NULL,
-                                     &last) == AKUNU_OK &&
+        const struct akunu_ids all = { ids, (size_t)n };
+        good = akunu_session_prefill(b->session, line->sequence, &all, NULL, NULL, &last) ==
+                   AKUNU_OK &&
                sample(b, line, last);
     }
     free(ids);

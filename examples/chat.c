@@ -67,10 +67,10 @@ struct chat {
     struct text messages, answer;
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct chat *chat = user;
-    (void)token;
+    (void)index, (void)token;
     fwrite(text, 1, n_bytes, stdout);
     fflush(stdout);
     return append(&chat->answer, text, n_bytes);
@@ -87,12 +87,15 @@ static enum akunu_status answer(struct chat *chat, struct akunu_result *result)
     akunu_generation_default(&generation, sizeof generation);
     akunu_completion_default(&completion, sizeof completion);
     generation.max_tokens = chat->max_tokens;
+    generation.on_piece = on_piece;
+    generation.cancel = is_cancelled;
+    generation.user = chat;
     completion.generation = &generation;
     completion.chat = &input;
     if (append(&whole, chat->messages.bytes, chat->messages.n) && append(&whole, "]", 1)) {
         input.messages = whole.bytes;
-        status = akunu_session_complete(chat->session, chat->sequence, NULL, 0, &completion,
-                                        on_piece, is_cancelled, chat, result);
+        status =
+            akunu_session_complete(chat->session, chat->sequence, NULL, 0, &completion, result);
     }
     free(whole.bytes);
     return status;
@@ -101,7 +104,8 @@ static enum akunu_status answer(struct chat *chat, struct akunu_result *result)
 /* One message and its answer; false: the conversation cannot go on. */
 static bool take_turn(struct chat *chat, const char *line, size_t n)
 {
-    struct akunu_result result = { .size = sizeof result };
+    struct akunu_result result;
+    akunu_result_default(&result, sizeof result);
     if (!append_message(&chat->messages, "user", line, n))
         return false;
     is_interrupted = 0;

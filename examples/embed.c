@@ -43,7 +43,7 @@ static bool embed(const struct akunu_model *model, struct akunu_session *session
         ids[i].ids = owned[i];
         good = owned[i] != NULL;
     }
-    good = good && akunu_session_embed(session, ids, n, NULL, NULL, NULL, rows) == AKUNU_OK;
+    good = good && akunu_session_embed(session, ids, n, NULL, rows) == AKUNU_OK;
     for (size_t i = 0; good && i < n; i++)
         printf("%6.3f  %s\n", compare(rows, rows + i * info.width, info.width), texts[i]);
     for (size_t i = 0; owned && i < n; i++)

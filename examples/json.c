@@ -9,10 +9,10 @@ static const char schema[] =
     " \"year\": {\"type\": \"integer\", \"minimum\": 0, \"maximum\": 9999}},"
     " \"required\": [\"name\", \"year\"], \"additionalProperties\": false}";
 
-static bool print_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool print_piece(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                        void *user)
 {
-    (void)token;
-    (void)user;
+    (void)index, (void)token, (void)user;
     fwrite(text, 1, n_bytes, stdout);
     return true;
 }
@@ -23,19 +23,20 @@ static bool ask(struct akunu_session *session, const struct akunu_grammar *gramm
     struct akunu_sampling sampling;
     struct akunu_generation generation;
     struct akunu_completion completion;
-    struct akunu_result result = { .size = sizeof result };
+    struct akunu_result result;
     akunu_sampling_default(&sampling, sizeof sampling);
     akunu_generation_default(&generation, sizeof generation);
     akunu_completion_default(&completion, sizeof completion);
+    akunu_result_default(&result, sizeof result);
     sampling.temperature = 0.0f;
     sampling.grammar = grammar;
     generation.sampling = &sampling;
     generation.max_tokens = 256; /* a string of 40 characters may have 160 bytes */
+    generation.on_piece = print_piece;
     completion.generation = &generation;
     completion.form = AKUNU_PROMPT_MESSAGE;
     completion.system = "Answer in JSON: who is it, and in which year?";
-    if (akunu_session_complete(session, -1, text, strlen(text), &completion, print_piece, NULL,
-                               NULL, &result) != AKUNU_OK)
+    if (akunu_session_complete(session, -1, text, strlen(text), &completion, &result) != AKUNU_OK)
         return false;
     printf("\n");
     if (result.stop != AKUNU_STOP_END) /* only a complete text is JSON */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool print_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool print_piece(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                        void *user)
 {
-    (void)token;
-    (void)user;
+    (void)index, (void)token, (void)user;
     fwrite(text, 1, n_bytes, stdout);
     fflush(stdout);
     return true; /* false would stop */
@@ -24,13 +24,13 @@ int main(int argc, char **argv)
     akunu_generation_default(&generation, sizeof generation);
     akunu_completion_default(&completion, sizeof completion);
     generation.max_tokens = 64;
+    generation.on_piece = print_piece;
     completion.generation = &generation;
 
     struct akunu_model *model = akunu_model_load(argv[1], NULL);
     struct akunu_session *session = model ? akunu_session_new(model, NULL) : NULL;
-    bool good =
-        session && akunu_session_complete(session, -1, argv[2], strlen(argv[2]), &completion,
-                                          print_piece, NULL, NULL, NULL) == AKUNU_OK;
+    bool good = session && akunu_session_complete(session, -1, argv[2], strlen(argv[2]),
+                                                  &completion, NULL) == AKUNU_OK;
     if (good)
         printf("\n");
     else

@@ -35,10 +35,11 @@ static void print_event(const struct akunu_reply_event *event, void *user)
     fflush(stdout);
 }
 
-static bool push_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool push_piece(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                       void *user)
 {
     struct akunu_reply *reply = user;
-    (void)token;
+    (void)index, (void)token;
     return akunu_reply_push(reply, text, n_bytes) == AKUNU_OK;
 }
 
@@ -90,20 +91,22 @@ static bool run_answer(struct answer *a)
     struct akunu_completion completion;
     struct akunu_generation generation;
     struct akunu_sampling sampling;
-    struct akunu_result result = { .size = sizeof result };
+    struct akunu_result result;
     akunu_completion_default(&completion, sizeof completion);
     akunu_generation_default(&generation, sizeof generation);
     akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_result_default(&result, sizeof result);
     completion.chat = &a->chat;
     completion.chat_template = a->chat_template;
     completion.generation = &generation;
     generation.sampling = &sampling;
     generation.max_tokens = 128;
     generation.special = true; /* what marks a call may be a control token */
+    generation.on_piece = push_piece;
+    generation.user = a->reply;
     sampling.temperature = 0.0f;
     sampling.grammar = a->grammar;
-    if (akunu_session_complete(a->session, -1, NULL, 0, &completion, push_piece, NULL, a->reply,
-                               &result) != AKUNU_OK ||
+    if (akunu_session_complete(a->session, -1, NULL, 0, &completion, &result) != AKUNU_OK ||
         akunu_reply_end(a->reply) != AKUNU_OK)
         return false;
     printf("\n%s%s\n", akunu_reply_message(a->reply),

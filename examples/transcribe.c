@@ -40,13 +40,19 @@ static bool report_progress(double fraction, void *user)
 static bool transcribe(struct akunu_session *session, struct akunu_audio *audio)
 {
     struct akunu_transcription params;
+    struct akunu_clip clip;
     const char *language = NULL;
     int shown = -1;
     akunu_transcription_default(&params, sizeof params);
     params.language = "auto";
     params.word_times = true;
-    bool good = akunu_session_transcribe(session, audio, &params, print_segment, report_progress,
-                                         &shown, &language) == AKUNU_OK;
+    akunu_clip_default(&clip, sizeof clip);
+    clip.audio = audio;
+    clip.params = &params;
+    clip.on_segment = print_segment;
+    clip.progress = report_progress;
+    clip.user = &shown;
+    bool good = akunu_session_transcribe(session, &clip, &language) == AKUNU_OK;
     if (good)
         printf("%.1f s of %s\n", akunu_audio_seconds(audio), language);
     return good;

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
-HEADERS = ("core.h", "sample.h", "text.h", "files.h", "schedule.h", "speech.h",
-           "measure.h")
+INCLUDE = ROOT / "include" / "akunu"
+# All that akunu.h includes.
+HEADERS = re.findall(r'^#include "akunu/(\w+\.h)"$', (INCLUDE / "akunu.h").read_text("utf-8"), re.M)
 OUTPUT = Path(__file__).resolve().parent / "akunu" / "_abi.py"
 
 SCALARS = {
@@ -222,7 +223,7 @@ def generate(header: Header) -> str:
 
 
 def main() -> int:
-    text = generate(Header(ROOT / "include" / "akunu"))
+    text = generate(Header(INCLUDE))
     if "--check" not in sys.argv[1:]:
         OUTPUT.write_text(text, encoding="utf-8")
     elif OUTPUT.read_text(encoding="utf-8") != text:

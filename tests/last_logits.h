@@ -23,7 +23,9 @@ static inline float *test_last_logits(const char *path, const struct akunu_load_
     params.context = params.batch = N;
     struct akunu_session *session = akunu_session_new(model, &params);
     akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_int_eq(akunu_session_prefill(session, sequence, ids, N, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_session_prefill(session, sequence, &(struct akunu_ids){ ids, N }, NULL, NULL, &last),
+        AKUNU_OK);
     *n = info.vocab_size;
     float *logits = malloc(*n * sizeof *logits);
     memcpy(logits, akunu_session_logits(session, last), *n * sizeof *logits);

@@ -1,55 +1,74 @@
-/* akunu.h: the API of akunu, a library that runs language models and encoders on the CPU,
- * and on OpenCL devices.
+/* akunu.h: the API of akunu, a library that runs language models, text encoders and speech models
+ * on the CPU and on OpenCL devices.
  *
- * Programs in C11 or C++17 include this header, as akunu-cli (src/apps/cli/), examples/ and bench/
- * do. The library uses its types throughout. It includes all of the API:
+ * Include this header from C11 or C++17. It includes the whole API:
  *
- *     core.h      errors; models, sessions, embeddings, generating
+ *     core.h      errors, models, sessions, embeddings, generating text
  *     sample.h    how the next token is sampled
  *     text.h      tokenizers, grammars, chat templates, tool calls, completing texts
- *     files.h     looking into files, the cache, saved sequences, converting
+ *     files.h     model files, the cache, saved sequences, converting and quantizing
  *     schedule.h  many requests at once
  *     comm.h      several processes that share a model
- *     speech.h    audio, and the stages of a speech model
+ *     speech.h    audio, transcribing, and the stages of a speech model
  *     measure.h   the machine, rooflines, chip profiles, memory, counters
  *
  * Outline of a program:
  *
- *     model   = akunu_model_load(path, NULL);          shared, immutable
- *     session = akunu_session_new(model, NULL);        one thread's, mutable
- *     akunu_session_complete(session, -1, text, n_bytes, NULL, on_piece, NULL, user, NULL);
- *
- * Or, by tokens:
- *
- *     seq     = akunu_sequence_new(session);           one conversation
- *     n_ids   = akunu_tokenizer_encode(akunu_model_tokenizer(model), text, n_bytes,
- *                                      AKUNU_ADD_SPECIAL, ids, capacity);
- *     akunu_session_generate(session, seq, ids, n_ids, &generation, on_piece, NULL, user, NULL);
- *     akunu_session_embed(session, texts, n_texts, NULL, NULL, NULL, out);   or embeddings
+ *     model   = akunu_model_load(path, NULL);          immutable; threads may share it
+ *     session = akunu_session_new(model, NULL);        mutable; one call at a time
+ *     akunu_session_complete(session, -1, text, n_bytes, &completion, NULL);
  *     akunu_session_free(session);
  *     akunu_model_free(model);
  *
- * docs/c-api.md shows how to chat, batch, constrain, embed, cancel and share threads.
+ * completion.generation points to a struct akunu_generation, whose on_piece gets the text. Programs
+ * that handle tokens themselves call akunu_tokenizer_encode and akunu_session_generate instead.
+ * docs/c-api.md shows how to chat, batch, constrain, embed, cancel and share threads, and examples/
+ * has a program for each.
  *
- * Errors. On failure a status is not AKUNU_OK, a pointer is NULL, and a number is -1 unless its
- * comment says otherwise. akunu_last_error() then returns the calling thread's message, which says
- * what was found and what was expected. The library never aborts, exits, prints or changes
- * process-wide state.
+ * Errors. A function that fails returns a status other than AKUNU_OK, a NULL pointer, or -1, unless
+ * its comment says otherwise. akunu_last_error() then returns the calling thread's message, which
+ * says what was found and what was expected. A comment lists a status if its cause is particular to
+ * the function. Besides these, a function may return AKUNU_ERROR_ARGUMENT for a NULL where a value
+ * is needed, AKUNU_ERROR_MEMORY, and AKUNU_ERROR_BUSY if it uses a session. The library never
+ * aborts, exits, prints or changes process-wide state.
  *
- * Threads. Any number of threads may use a model, a tokenizer, a template or a grammar at once. A
- * session and all else belong to one thread at a time.
+ * Threads. Any number of threads may use a model, a tokenizer, a template, a grammar, a thread
+ * pool, a VAD model or a scheduler at once. Other handles belong to one thread at a time.
  *
- * Ownership. The caller owns a handle that a function returns, and frees it with the …_free of its
- * type, which accepts NULL. A const handle is only lent. Handles may be freed in any order: each
- * keeps alive what it needs of another. A lent handle or string lives as long as the handle passed
- * to the function.
+ * Callbacks. A callback is a member of the struct of parameters to which it belongs, or a parameter
+ * if the function has no such struct. It gets the `user` next to it. It runs in the thread that
+ * called the library, unless its comment names another one, and may call everything except the
+ * session that is running. What it gets is valid until it returns.
  *
- * Versions. A struct that the program fills begins with `size`: akunu_X_default(&x, sizeof x) sets
- * it and all defaults, then change what you need. A struct that the library fills is passed with
- * its size. So both may grow while a program and a library of different versions work together:
- * what one side does not know is left out, or 0. Structs without a size, which only arrays hold
- * (akunu_batch_token, akunu_ids, akunu_logit_bias, akunu_logprob), do not grow. Enum values never
- * change. */
+ * Ownership. The caller owns a handle that a function returns, and frees it with the …_free
+ * function of its type, which accepts NULL. A const handle is lent: do not free it. Handles may be
+ * freed in any order, because each keeps alive what it needs of another. A string or a lent handle
+ * lives as long as the handle from which it came, unless its comment says otherwise. A struct of
+ * parameters and what it points to are needed during the call only, unless its comment says
+ * otherwise.
+ *
+ * Structs. These functions fill a struct of the program, given its address and its size:
+ *
+ *     akunu_X_default(&x, sizeof x)           sets the defaults of a struct akunu_X
+ *     akunu_Y_get_X(y, …, &x, sizeof x)       reads an X from the handle y
+ *     akunu_get_X(…, &x, sizeof x)            reads an X without a handle
+ *
+ * Functions that do work before they fill a struct are named for the work: measure, tune, compress.
+ * To pass a struct that has defaults, call akunu_X_default and then set what should differ. NULL
+ * means all defaults, unless the struct has a member that the program must set. In the comments of
+ * members, a value in parentheses is the default; the other members default to 0, false or NULL.
+ *
+ * `size`. A struct that has defaults begins with `size`, the bytes of the program's version of it,
+ * which akunu_X_default sets. So a struct can grow, and a program still works with a library of
+ * another version: members that one side does not know are ignored, or read as 0. An event that a
+ * callback gets has in `size` the bytes of the library's version. Structs that are elements of
+ * arrays (akunu_adapter, akunu_batch_token, akunu_ids, akunu_logit_bias, akunu_logprob, akunu_pair,
+ * akunu_word) have no size and do not grow. Enum values never change.
+ *
+ * Strings are UTF-8 and end with NUL unless a length is given beside them. A list of strings ends
+ * with NULL unless its number is given beside it. Names that begin with `n_` are numbers of
+ * elements; other numbers have their unit in the name or the comment. An array parameter or member
+ * has its shape in brackets, row-major: [n, width]. Token ids are from 0 on; -1 is no token. */
 #ifndef AKUNU_AKUNU_H
 #define AKUNU_AKUNU_H
 

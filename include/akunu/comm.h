@@ -1,18 +1,19 @@
-/* akunu/comm.h: several processes that share a model, each with its part of the weights, on one
- * host or several. mpirun starts them; Open MPI is loaded at run time, and only then.
+/* akunu/comm.h: several processes that share a model. Each process holds a part of the weights;
+ * they may run on one host or on several. mpirun starts them. Open MPI is loaded when
+ * akunu_comm_join is called, so other programs do not need it.
  *
  *     unsigned rank;
  *     if (akunu_comm_count(&rank) > 1) {
  *         struct akunu_comm *comm = akunu_comm_join(NULL);
  *         if (rank > 0)
- *             akunu_comm_follow(comm, NULL, NULL);     until rank 0 frees its comm
+ *             akunu_comm_follow(comm, NULL, NULL);     returns when rank 0 frees its comm
  *         else
- *             load_params.comm = comm;                 then all as in one process
+ *             load_params.comm = comm;                 then continue as in a single process
  *     }
  *
- * Rank 0 loads models, makes sessions and runs them. The others load their parts of the same
- * models, by the same paths, and take part in the passes. Results are the same bits as those of one
- * process. */
+ * Rank 0 loads models, makes sessions and runs them. The other ranks load their parts of the same
+ * models from the same paths, and take part in the passes. Results are the same bits as those of a
+ * single process. */
 #ifndef AKUNU_COMM_H
 #define AKUNU_COMM_H
 
@@ -22,8 +23,9 @@
 extern "C" {
 #endif
 
-/* Number of processes (ranks) that mpirun has started, this one included; 1: mpirun has not started
- * this process. *rank: which of them this is, from 0 on. Loads nothing. */
+/* Returns the number of processes (ranks) that mpirun started, including this one, and sets *rank
+ * to the number of this one, from 0. Without mpirun: 1 and rank 0. Loads nothing and cannot fail.
+ */
 AKUNU_API unsigned akunu_comm_count(unsigned *rank);
 
 struct akunu_comm_params {
@@ -32,27 +34,28 @@ struct akunu_comm_params {
 };
 AKUNU_API void akunu_comm_params_default(struct akunu_comm_params *params, size_t size);
 
-/* Joins the other ranks, all of which have to call it; once per process. params may be NULL.
+/* Joins the other ranks. Every rank calls this once; the call returns when all have done so.
  * AKUNU_ERROR_UNSUPPORTED: Open MPI is not installed. */
 AKUNU_API struct akunu_comm *akunu_comm_join(const struct akunu_comm_params *params);
-/* On rank 0 it ends the others' akunu_comm_follow; free what uses it first. */
+/* On rank 0 this ends akunu_comm_follow of the other ranks. Free the models that use it first. */
 AKUNU_API void akunu_comm_free(struct akunu_comm *comm);
 
-/* Follows rank 0 until it frees its comm. `log` gets the warnings of this rank; NULL: silent.
- * AKUNU_ERROR_IO: a rank has ended or does not answer, as the message says. AKUNU_ERROR_ARGUMENT:
- * this is rank 0. */
+/* Runs this rank's part of the work of rank 0 until rank 0 frees its comm. `log` gets the warnings
+ * of this rank, with `user`; NULL: silent. AKUNU_ERROR_IO: a rank has ended or does not answer; the
+ * message says which. AKUNU_ERROR_ARGUMENT: this is rank 0. */
 AKUNU_API enum akunu_status akunu_comm_follow(struct akunu_comm *comm, akunu_log_fn *log,
                                               void *user);
 
-/* Whether another rank has failed, as is known now; akunu_last_error() then says which, and how.
- * Called by any thread. */
+/* True if this rank knows that another one has failed; akunu_last_error() then says which, and how.
+ * Any thread may call it at any time. */
 AKUNU_API bool akunu_comm_has_failed(struct akunu_comm *comm);
 
-/* What this rank has exchanged so far; called by any thread. */
+/* What this rank has exchanged since it joined. */
 struct akunu_comm_counts {
     uint64_t n_exchanges, bytes_sent;
-    double seconds; /* in exchanges, waiting included */
+    double seconds; /* spent in exchanges, including the time spent waiting for other ranks */
 };
+/* Any thread may call it at any time. */
 AKUNU_API enum akunu_status akunu_comm_get_counts(const struct akunu_comm *comm,
                                                   struct akunu_comm_counts *counts, size_t size);
 

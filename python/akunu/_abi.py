@@ -98,6 +98,33 @@ AKUNU_STOP_LENGTH = 2
 AKUNU_STOP_CONTEXT = 3
 AKUNU_STOP_CALLBACK = 4
 AKUNU_STOP_TEXT = 5
+AKUNU_META_BOOL = 1
+AKUNU_META_INT = 2
+AKUNU_META_UINT = 3
+AKUNU_META_FLOAT = 4
+AKUNU_META_STRING = 5
+AKUNU_META_ARRAY = 6
+AKUNU_CACHE_READY = 1
+AKUNU_CACHE_STALE = 2
+AKUNU_CACHE_DAMAGED = 3
+AKUNU_CACHE_UNFINISHED = 4
+AKUNU_CACHE_BUILDING = 5
+AKUNU_TIER_PACKED = 1
+AKUNU_TIER_COMPRESSED = 2
+AKUNU_TIER_SOURCE = 3
+AKUNU_PACKING_CACHED = 1
+AKUNU_PACKING_KEPT = 2
+AKUNU_PACKING_MEMORY = 3
+AKUNU_PACKING_NONE = 4
+AKUNU_MEASURE_READ = 1
+AKUNU_MEASURE_INT8 = 2
+AKUNU_MEASURE_F32 = 4
+AKUNU_MEASURE_BF16 = 8
+AKUNU_MEASURE_CLOCK = 16
+AKUNU_MEASURE_ALL = 31
+AKUNU_REQUEST_PROMPT = 1
+AKUNU_REQUEST_TOKEN = 2
+AKUNU_REQUEST_END = 3
 AKUNU_ADD_SPECIAL = 1
 AKUNU_PARSE_SPECIAL = 2
 AKUNU_SKIP_SPECIAL = 4
@@ -123,33 +150,17 @@ AKUNU_REPLY_CALL = 3
 AKUNU_REPLY_ARGUMENTS = 4
 AKUNU_REPLY_CALL_END = 5
 AKUNU_REPLY_BROKEN = 6
-AKUNU_META_BOOL = 1
-AKUNU_META_INT = 2
-AKUNU_META_UINT = 3
-AKUNU_META_FLOAT = 4
-AKUNU_META_STRING = 5
-AKUNU_META_ARRAY = 6
-AKUNU_CACHE_READY = 1
-AKUNU_CACHE_STALE = 2
-AKUNU_CACHE_DAMAGED = 3
-AKUNU_CACHE_UNFINISHED = 4
-AKUNU_CACHE_BUILDING = 5
-AKUNU_TIER_PACKED = 1
-AKUNU_TIER_COMPRESSED = 2
-AKUNU_TIER_SOURCE = 3
-AKUNU_PACKING_CACHED = 1
-AKUNU_PACKING_KEPT = 2
-AKUNU_PACKING_MEMORY = 3
-AKUNU_PACKING_NONE = 4
-AKUNU_REQUEST_PROMPT = 1
-AKUNU_REQUEST_TOKEN = 2
-AKUNU_REQUEST_END = 3
-AKUNU_MEASURE_READ = 1
-AKUNU_MEASURE_INT8 = 2
-AKUNU_MEASURE_F32 = 4
-AKUNU_MEASURE_BF16 = 8
-AKUNU_MEASURE_CLOCK = 16
-AKUNU_MEASURE_ALL = 31
+
+
+class akunu_comm_params(Structure):
+    size: int
+    timeout: float
+
+
+class akunu_comm_counts(Structure):
+    n_exchanges: int
+    bytes_sent: int
+    seconds: float
 
 
 class akunu_rope(Structure):
@@ -242,6 +253,11 @@ class akunu_session_params(Structure):
     kv_choice: int
 
 
+class akunu_ids(Structure):
+    ids: Any
+    n: int
+
+
 class akunu_batch_token(Structure):
     token: int
     sequence: int
@@ -254,11 +270,8 @@ class akunu_embedding(Structure):
     normalize: int
     width: int
     n_prompt: int
-
-
-class akunu_ids(Structure):
-    ids: Any
-    n: int
+    cancel: Any
+    user: Optional[int]
 
 
 class akunu_pair(Structure):
@@ -281,6 +294,9 @@ class akunu_generation(Structure):
     size: int
     max_tokens: int
     sampling: Any
+    on_piece: Any
+    cancel: Any
+    user: Optional[int]
     special: bool
     speculation: int
     draft: Optional[int]
@@ -308,134 +324,6 @@ class akunu_result(Structure):
     n_kept: int
     stop_index: int
     chain: Any
-
-
-class akunu_logit_bias(Structure):
-    token: int
-    bias: float
-
-
-class akunu_sampling(Structure):
-    size: int
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    repeat_penalty: float
-    repeat_last_n: int
-    presence_penalty: float
-    frequency_penalty: float
-    seed: int
-    ignore_end: bool
-    samplers: Optional[bytes]
-    sampler_seq: Optional[bytes]
-    dynatemp_range: float
-    dynatemp_exponent: float
-    typical_p: float
-    top_n_sigma: float
-    xtc_probability: float
-    xtc_threshold: float
-    dry_multiplier: float
-    dry_base: float
-    dry_allowed_length: int
-    dry_penalty_last_n: int
-    dry_sequence_breakers: Any
-    mirostat: int
-    mirostat_tau: float
-    mirostat_eta: float
-    adaptive_target: float
-    adaptive_decay: float
-    logit_bias: Any
-    n_logit_bias: int
-    grammar: Optional[int]
-
-
-class akunu_logprob(Structure):
-    token: int
-    logprob: float
-
-
-class akunu_infill(Structure):
-    size: int
-    prefix: Optional[bytes]
-    suffix: Optional[bytes]
-    n_prefix_bytes: int
-    n_suffix_bytes: int
-    suffix_first: bool
-    max_tokens: int
-    n_prefix_dropped: int
-    n_suffix_dropped: int
-
-
-class akunu_embedding_text(Structure):
-    size: int
-    prompt_name: Optional[bytes]
-    flags: int
-    max_tokens: int
-    n_whole: int
-    n_prompt: int
-
-
-class akunu_schema_params(Structure):
-    size: int
-    form: int
-    lax: bool
-    log: Any
-    user: Optional[int]
-
-
-class akunu_chat(Structure):
-    size: int
-    messages: Optional[bytes]
-    tools: Optional[bytes]
-    documents: Optional[bytes]
-    kwargs: Optional[bytes]
-    name: Optional[bytes]
-    add_generation_prompt: bool
-    continue_final_message: Optional[bytes]
-    bos_token: Optional[bytes]
-    eos_token: Optional[bytes]
-    now: int
-
-
-class akunu_completion(Structure):
-    size: int
-    form: int
-    system: Optional[bytes]
-    chat: Any
-    chat_template: Optional[int]
-    generation: Any
-
-
-class akunu_reply_params(Structure):
-    size: int
-    format: Optional[bytes]
-    chat_template: Optional[bytes]
-    tokenizer: Optional[int]
-    prompt: Optional[bytes]
-    tools: Optional[bytes]
-    calls: bool
-    reasoning: bool
-    seed: int
-
-
-class akunu_reply_event(Structure):
-    size: int
-    kind: int
-    text: Optional[int]
-    n_bytes: int
-    call: int
-    id: Optional[bytes]
-
-
-class akunu_tool_grammar_params(Structure):
-    size: int
-    choice: Optional[bytes]
-    parallel: bool
-    lax: bool
-    log: Any
-    user: Optional[int]
-    content: Optional[int]
 
 
 class akunu_file_info(Structure):
@@ -665,6 +553,118 @@ class akunu_importance_info(Structure):
     n_unused: int
 
 
+class akunu_chip(Structure):
+    name: bytes
+    cores: int
+    hardware_threads: int
+    numa_nodes: int
+    l1d_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    memory_bytes: int
+
+
+class akunu_roofline(Structure):
+    read_bytes_per_second: float
+    int8_ops_per_second: float
+    f32_ops_per_second: float
+    bf16_ops_per_second: float
+    clock_hz: float
+
+
+class akunu_profile(Structure):
+    size: int
+    threads: int
+    prefill_chunk: int
+    skinny_scale32: int
+    skinny_scale256: int
+    skinny_float: int
+    blas_scale32: bool
+    blas_scale256: bool
+    blas_float: bool
+
+
+class akunu_tune_params(Structure):
+    size: int
+    cpu: Optional[bytes]
+    n_threads: int
+    n_runs: int
+    progress: Any
+    user: Optional[int]
+
+
+class akunu_memory(Structure):
+    mapped: int
+    packed: int
+    kv: int
+    scratch: int
+    tokenizer: int
+    table: int
+    cached: int
+
+
+class akunu_counters(Structure):
+    passes: int
+    tokens: int
+    gemv: int
+    skinny: int
+    gemm: int
+
+
+class akunu_time(Structure):
+    name: Optional[bytes]
+    calls: int
+    seconds: float
+    wait_seconds: float
+    bytes: float
+    ops: float
+
+
+class akunu_logit_bias(Structure):
+    token: int
+    bias: float
+
+
+class akunu_sampling(Structure):
+    size: int
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    repeat_penalty: float
+    repeat_last_n: int
+    presence_penalty: float
+    frequency_penalty: float
+    seed: int
+    ignore_end: bool
+    samplers: Optional[bytes]
+    sampler_seq: Optional[bytes]
+    dynatemp_range: float
+    dynatemp_exponent: float
+    typical_p: float
+    top_n_sigma: float
+    xtc_probability: float
+    xtc_threshold: float
+    dry_multiplier: float
+    dry_base: float
+    dry_allowed_length: int
+    dry_penalty_last_n: int
+    dry_sequence_breakers: Any
+    mirostat: int
+    mirostat_tau: float
+    mirostat_eta: float
+    adaptive_target: float
+    adaptive_decay: float
+    logit_bias: Any
+    n_logit_bias: int
+    grammar: Optional[int]
+
+
+class akunu_logprob(Structure):
+    token: int
+    logprob: float
+
+
 class akunu_request_event(Structure):
     size: int
     kind: int
@@ -802,98 +802,127 @@ class akunu_segment(Structure):
 
 
 class akunu_clip(Structure):
+    size: int
     audio: Optional[int]
     params: Any
     on_segment: Any
-    on_progress: Any
+    progress: Any
     on_end: Any
     user: Optional[int]
 
 
-class akunu_chip(Structure):
-    name: bytes
-    cores: int
-    hardware_threads: int
-    numa_nodes: int
-    l1d_bytes: int
-    l2_bytes: int
-    l3_bytes: int
-    memory_bytes: int
-
-
-class akunu_roofline(Structure):
-    read_bytes_per_second: float
-    int8_ops_per_second: float
-    f32_ops_per_second: float
-    bf16_ops_per_second: float
-    clock_hz: float
-
-
-class akunu_profile(Structure):
+class akunu_infill(Structure):
     size: int
-    threads: int
-    prefill_chunk: int
-    skinny_scale32: int
-    skinny_scale256: int
-    skinny_float: int
-    blas_scale32: bool
-    blas_scale256: bool
-    blas_float: bool
+    prefix: Optional[bytes]
+    suffix: Optional[bytes]
+    n_prefix_bytes: int
+    n_suffix_bytes: int
+    suffix_first: bool
+    max_tokens: int
+    n_prefix_dropped: int
+    n_suffix_dropped: int
 
 
-class akunu_memory(Structure):
-    mapped: int
-    packed: int
-    kv: int
-    scratch: int
-    tokenizer: int
-    table: int
-    cached: int
+class akunu_embedding_text(Structure):
+    size: int
+    prompt_name: Optional[bytes]
+    flags: int
+    max_tokens: int
+    n_whole: int
+    n_prompt: int
 
 
-class akunu_counters(Structure):
-    passes: int
-    tokens: int
-    gemv: int
-    skinny: int
-    gemm: int
+class akunu_pair_text(Structure):
+    size: int
+    query: Optional[bytes]
+    document: Optional[bytes]
+    n_query_bytes: int
+    n_document_bytes: int
+    second: int
 
 
-class akunu_time(Structure):
+class akunu_schema_params(Structure):
+    size: int
+    form: int
+    lax: bool
+    log: Any
+    user: Optional[int]
+
+
+class akunu_chat(Structure):
+    size: int
+    messages: Optional[bytes]
+    tools: Optional[bytes]
+    documents: Optional[bytes]
+    kwargs: Optional[bytes]
     name: Optional[bytes]
-    calls: int
-    seconds: float
-    wait_seconds: float
-    bytes: float
-    ops: float
+    add_generation_prompt: bool
+    continue_final_message: Optional[bytes]
+    bos_token: Optional[bytes]
+    eos_token: Optional[bytes]
+    now: int
 
 
-akunu_fraction_fn = CFUNCTYPE(
-    c_bool, c_double, c_void_p
-)
+class akunu_completion(Structure):
+    size: int
+    generation: Any
+    form: int
+    system: Optional[bytes]
+    chat: Any
+    chat_template: Optional[int]
+
+
+class akunu_reply_params(Structure):
+    size: int
+    format: Optional[bytes]
+    chat_template: Optional[bytes]
+    tokenizer: Optional[int]
+    prompt: Optional[bytes]
+    tools: Optional[bytes]
+    calls: bool
+    reasoning: bool
+    seed: int
+
+
+class akunu_reply_event(Structure):
+    size: int
+    kind: int
+    text: Optional[int]
+    n_bytes: int
+    call: int
+    id: Optional[bytes]
+
+
+class akunu_tool_grammar_params(Structure):
+    size: int
+    choice: Optional[bytes]
+    parallel: bool
+    lax: bool
+    log: Any
+    user: Optional[int]
+    content: Optional[int]
+
+
 akunu_log_fn = CFUNCTYPE(
     None, c_int, c_void_p, c_void_p
 )
-akunu_progress_fn = CFUNCTYPE(
-    c_bool, c_int, c_double, c_void_p
+akunu_fraction_fn = CFUNCTYPE(
+    c_bool, c_double, c_void_p
 )
 akunu_cancel_fn = CFUNCTYPE(
     c_bool, c_void_p
 )
+akunu_progress_fn = CFUNCTYPE(
+    c_bool, c_int, c_double, c_void_p
+)
+akunu_piece_fn = CFUNCTYPE(
+    c_bool, c_size_t, c_int32, c_void_p, c_size_t, c_void_p
+)
 akunu_logprobs_fn = CFUNCTYPE(
-    None, c_int32, c_float, POINTER(akunu_logprob), c_size_t, c_void_p
+    None, c_size_t, c_int32, c_float, POINTER(akunu_logprob), c_size_t, c_void_p
 )
 akunu_logits_fn = CFUNCTYPE(
     None, c_size_t, POINTER(c_float), c_size_t, c_void_p
-)
-akunu_piece_fn = CFUNCTYPE(
-    c_bool, c_int32, c_void_p, c_size_t, c_void_p
-)
-akunu_completion_fn = CFUNCTYPE(
-    c_bool, c_size_t, c_int32, c_void_p, c_size_t, c_void_p
-)
-akunu_reply_fn = CFUNCTYPE(
-    None, POINTER(akunu_reply_event), c_void_p
 )
 akunu_quantize_report_fn = CFUNCTYPE(
     None, POINTER(akunu_quantized_tensor), c_void_p
@@ -919,6 +948,20 @@ akunu_next_clip_fn = CFUNCTYPE(
 akunu_words_fn = CFUNCTYPE(
     c_bool, POINTER(akunu_word), c_size_t, c_bool, c_void_p
 )
+akunu_reply_fn = CFUNCTYPE(
+    None, POINTER(akunu_reply_event), c_void_p
+)
+
+akunu_comm_params._fields_ = [
+    ("size", c_size_t),
+    ("timeout", c_double),
+]
+
+akunu_comm_counts._fields_ = [
+    ("n_exchanges", c_uint64),
+    ("bytes_sent", c_uint64),
+    ("seconds", c_double),
+]
 
 akunu_rope._fields_ = [
     ("scaling", c_int),
@@ -1010,6 +1053,11 @@ akunu_session_params._fields_ = [
     ("kv_choice", c_int),
 ]
 
+akunu_ids._fields_ = [
+    ("ids", POINTER(c_int32)),
+    ("n", c_size_t),
+]
+
 akunu_batch_token._fields_ = [
     ("token", c_int32),
     ("sequence", c_int32),
@@ -1022,11 +1070,8 @@ akunu_embedding._fields_ = [
     ("normalize", c_int),
     ("width", c_size_t),
     ("n_prompt", c_size_t),
-]
-
-akunu_ids._fields_ = [
-    ("ids", POINTER(c_int32)),
-    ("n", c_size_t),
+    ("cancel", akunu_cancel_fn),
+    ("user", c_void_p),
 ]
 
 akunu_pair._fields_ = [
@@ -1049,6 +1094,9 @@ akunu_generation._fields_ = [
     ("size", c_size_t),
     ("max_tokens", c_int64),
     ("sampling", POINTER(akunu_sampling)),
+    ("on_piece", akunu_piece_fn),
+    ("cancel", akunu_cancel_fn),
+    ("user", c_void_p),
     ("special", c_bool),
     ("speculation", c_int),
     ("draft", c_void_p),
@@ -1076,134 +1124,6 @@ akunu_result._fields_ = [
     ("n_kept", c_uint64),
     ("stop_index", c_size_t),
     ("chain", c_uint8 * 32),
-]
-
-akunu_logit_bias._fields_ = [
-    ("token", c_int32),
-    ("bias", c_float),
-]
-
-akunu_sampling._fields_ = [
-    ("size", c_size_t),
-    ("temperature", c_float),
-    ("top_k", c_int32),
-    ("top_p", c_float),
-    ("min_p", c_float),
-    ("repeat_penalty", c_float),
-    ("repeat_last_n", c_int32),
-    ("presence_penalty", c_float),
-    ("frequency_penalty", c_float),
-    ("seed", c_uint64),
-    ("ignore_end", c_bool),
-    ("samplers", c_char_p),
-    ("sampler_seq", c_char_p),
-    ("dynatemp_range", c_float),
-    ("dynatemp_exponent", c_float),
-    ("typical_p", c_float),
-    ("top_n_sigma", c_float),
-    ("xtc_probability", c_float),
-    ("xtc_threshold", c_float),
-    ("dry_multiplier", c_float),
-    ("dry_base", c_float),
-    ("dry_allowed_length", c_int32),
-    ("dry_penalty_last_n", c_int32),
-    ("dry_sequence_breakers", POINTER(c_char_p)),
-    ("mirostat", c_int32),
-    ("mirostat_tau", c_float),
-    ("mirostat_eta", c_float),
-    ("adaptive_target", c_float),
-    ("adaptive_decay", c_float),
-    ("logit_bias", POINTER(akunu_logit_bias)),
-    ("n_logit_bias", c_size_t),
-    ("grammar", c_void_p),
-]
-
-akunu_logprob._fields_ = [
-    ("token", c_int32),
-    ("logprob", c_float),
-]
-
-akunu_infill._fields_ = [
-    ("size", c_size_t),
-    ("prefix", c_char_p),
-    ("suffix", c_char_p),
-    ("n_prefix_bytes", c_size_t),
-    ("n_suffix_bytes", c_size_t),
-    ("suffix_first", c_bool),
-    ("max_tokens", c_size_t),
-    ("n_prefix_dropped", c_size_t),
-    ("n_suffix_dropped", c_size_t),
-]
-
-akunu_embedding_text._fields_ = [
-    ("size", c_size_t),
-    ("prompt_name", c_char_p),
-    ("flags", c_uint),
-    ("max_tokens", c_size_t),
-    ("n_whole", c_size_t),
-    ("n_prompt", c_size_t),
-]
-
-akunu_schema_params._fields_ = [
-    ("size", c_size_t),
-    ("form", c_int),
-    ("lax", c_bool),
-    ("log", akunu_log_fn),
-    ("user", c_void_p),
-]
-
-akunu_chat._fields_ = [
-    ("size", c_size_t),
-    ("messages", c_char_p),
-    ("tools", c_char_p),
-    ("documents", c_char_p),
-    ("kwargs", c_char_p),
-    ("name", c_char_p),
-    ("add_generation_prompt", c_bool),
-    ("continue_final_message", c_char_p),
-    ("bos_token", c_char_p),
-    ("eos_token", c_char_p),
-    ("now", c_int64),
-]
-
-akunu_completion._fields_ = [
-    ("size", c_size_t),
-    ("form", c_int),
-    ("system", c_char_p),
-    ("chat", POINTER(akunu_chat)),
-    ("chat_template", c_void_p),
-    ("generation", POINTER(akunu_generation)),
-]
-
-akunu_reply_params._fields_ = [
-    ("size", c_size_t),
-    ("format", c_char_p),
-    ("chat_template", c_char_p),
-    ("tokenizer", c_void_p),
-    ("prompt", c_char_p),
-    ("tools", c_char_p),
-    ("calls", c_bool),
-    ("reasoning", c_bool),
-    ("seed", c_uint64),
-]
-
-akunu_reply_event._fields_ = [
-    ("size", c_size_t),
-    ("kind", c_int),
-    ("text", c_void_p),
-    ("n_bytes", c_size_t),
-    ("call", c_size_t),
-    ("id", c_char_p),
-]
-
-akunu_tool_grammar_params._fields_ = [
-    ("size", c_size_t),
-    ("choice", c_char_p),
-    ("parallel", c_bool),
-    ("lax", c_bool),
-    ("log", akunu_log_fn),
-    ("user", c_void_p),
-    ("content", c_void_p),
 ]
 
 akunu_file_info._fields_ = [
@@ -1433,6 +1353,118 @@ akunu_importance_info._fields_ = [
     ("n_unused", c_uint64),
 ]
 
+akunu_chip._fields_ = [
+    ("name", c_char * 64),
+    ("cores", c_uint32),
+    ("hardware_threads", c_uint32),
+    ("numa_nodes", c_uint32),
+    ("l1d_bytes", c_uint64),
+    ("l2_bytes", c_uint64),
+    ("l3_bytes", c_uint64),
+    ("memory_bytes", c_uint64),
+]
+
+akunu_roofline._fields_ = [
+    ("read_bytes_per_second", c_double),
+    ("int8_ops_per_second", c_double),
+    ("f32_ops_per_second", c_double),
+    ("bf16_ops_per_second", c_double),
+    ("clock_hz", c_double),
+]
+
+akunu_profile._fields_ = [
+    ("size", c_size_t),
+    ("threads", c_uint32),
+    ("prefill_chunk", c_uint32),
+    ("skinny_scale32", c_uint32),
+    ("skinny_scale256", c_uint32),
+    ("skinny_float", c_uint32),
+    ("blas_scale32", c_bool),
+    ("blas_scale256", c_bool),
+    ("blas_float", c_bool),
+]
+
+akunu_tune_params._fields_ = [
+    ("size", c_size_t),
+    ("cpu", c_char_p),
+    ("n_threads", c_uint),
+    ("n_runs", c_uint),
+    ("progress", akunu_fraction_fn),
+    ("user", c_void_p),
+]
+
+akunu_memory._fields_ = [
+    ("mapped", c_uint64),
+    ("packed", c_uint64),
+    ("kv", c_uint64),
+    ("scratch", c_uint64),
+    ("tokenizer", c_uint64),
+    ("table", c_uint64),
+    ("cached", c_uint64),
+]
+
+akunu_counters._fields_ = [
+    ("passes", c_uint64),
+    ("tokens", c_uint64),
+    ("gemv", c_uint64),
+    ("skinny", c_uint64),
+    ("gemm", c_uint64),
+]
+
+akunu_time._fields_ = [
+    ("name", c_char_p),
+    ("calls", c_uint64),
+    ("seconds", c_double),
+    ("wait_seconds", c_double),
+    ("bytes", c_double),
+    ("ops", c_double),
+]
+
+akunu_logit_bias._fields_ = [
+    ("token", c_int32),
+    ("bias", c_float),
+]
+
+akunu_sampling._fields_ = [
+    ("size", c_size_t),
+    ("temperature", c_float),
+    ("top_k", c_int32),
+    ("top_p", c_float),
+    ("min_p", c_float),
+    ("repeat_penalty", c_float),
+    ("repeat_last_n", c_int32),
+    ("presence_penalty", c_float),
+    ("frequency_penalty", c_float),
+    ("seed", c_uint64),
+    ("ignore_end", c_bool),
+    ("samplers", c_char_p),
+    ("sampler_seq", c_char_p),
+    ("dynatemp_range", c_float),
+    ("dynatemp_exponent", c_float),
+    ("typical_p", c_float),
+    ("top_n_sigma", c_float),
+    ("xtc_probability", c_float),
+    ("xtc_threshold", c_float),
+    ("dry_multiplier", c_float),
+    ("dry_base", c_float),
+    ("dry_allowed_length", c_int32),
+    ("dry_penalty_last_n", c_int32),
+    ("dry_sequence_breakers", POINTER(c_char_p)),
+    ("mirostat", c_int32),
+    ("mirostat_tau", c_float),
+    ("mirostat_eta", c_float),
+    ("adaptive_target", c_float),
+    ("adaptive_decay", c_float),
+    ("logit_bias", POINTER(akunu_logit_bias)),
+    ("n_logit_bias", c_size_t),
+    ("grammar", c_void_p),
+]
+
+akunu_logprob._fields_ = [
+    ("token", c_int32),
+    ("logprob", c_float),
+]
+
 akunu_request_event._fields_ = [
     ("size", c_size_t),
     ("kind", c_int),
@@ -1570,74 +1602,116 @@ akunu_segment._fields_ = [
 ]
 
 akunu_clip._fields_ = [
+    ("size", c_size_t),
     ("audio", c_void_p),
     ("params", POINTER(akunu_transcription)),
     ("on_segment", akunu_segment_fn),
-    ("on_progress", akunu_fraction_fn),
+    ("progress", akunu_fraction_fn),
     ("on_end", akunu_clip_end_fn),
     ("user", c_void_p),
 ]
 
-akunu_chip._fields_ = [
-    ("name", c_char * 64),
-    ("cores", c_uint32),
-    ("hardware_threads", c_uint32),
-    ("numa_nodes", c_uint32),
-    ("l1d_bytes", c_uint64),
-    ("l2_bytes", c_uint64),
-    ("l3_bytes", c_uint64),
-    ("memory_bytes", c_uint64),
-]
-
-akunu_roofline._fields_ = [
-    ("read_bytes_per_second", c_double),
-    ("int8_ops_per_second", c_double),
-    ("f32_ops_per_second", c_double),
-    ("bf16_ops_per_second", c_double),
-    ("clock_hz", c_double),
-]
-
-akunu_profile._fields_ = [
+akunu_infill._fields_ = [
     ("size", c_size_t),
-    ("threads", c_uint32),
-    ("prefill_chunk", c_uint32),
-    ("skinny_scale32", c_uint32),
-    ("skinny_scale256", c_uint32),
-    ("skinny_float", c_uint32),
-    ("blas_scale32", c_bool),
-    ("blas_scale256", c_bool),
-    ("blas_float", c_bool),
+    ("prefix", c_char_p),
+    ("suffix", c_char_p),
+    ("n_prefix_bytes", c_size_t),
+    ("n_suffix_bytes", c_size_t),
+    ("suffix_first", c_bool),
+    ("max_tokens", c_size_t),
+    ("n_prefix_dropped", c_size_t),
+    ("n_suffix_dropped", c_size_t),
 ]
 
-akunu_memory._fields_ = [
-    ("mapped", c_uint64),
-    ("packed", c_uint64),
-    ("kv", c_uint64),
-    ("scratch", c_uint64),
-    ("tokenizer", c_uint64),
-    ("table", c_uint64),
-    ("cached", c_uint64),
+akunu_embedding_text._fields_ = [
+    ("size", c_size_t),
+    ("prompt_name", c_char_p),
+    ("flags", c_uint),
+    ("max_tokens", c_size_t),
+    ("n_whole", c_size_t),
+    ("n_prompt", c_size_t),
 ]
 
-akunu_counters._fields_ = [
-    ("passes", c_uint64),
-    ("tokens", c_uint64),
-    ("gemv", c_uint64),
-    ("skinny", c_uint64),
-    ("gemm", c_uint64),
+akunu_pair_text._fields_ = [
+    ("size", c_size_t),
+    ("query", c_char_p),
+    ("document", c_char_p),
+    ("n_query_bytes", c_size_t),
+    ("n_document_bytes", c_size_t),
+    ("second", c_size_t),
 ]
 
-akunu_time._fields_ = [
+akunu_schema_params._fields_ = [
+    ("size", c_size_t),
+    ("form", c_int),
+    ("lax", c_bool),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+]
+
+akunu_chat._fields_ = [
+    ("size", c_size_t),
+    ("messages", c_char_p),
+    ("tools", c_char_p),
+    ("documents", c_char_p),
+    ("kwargs", c_char_p),
     ("name", c_char_p),
-    ("calls", c_uint64),
-    ("seconds", c_double),
-    ("wait_seconds", c_double),
-    ("bytes", c_double),
-    ("ops", c_double),
+    ("add_generation_prompt", c_bool),
+    ("continue_final_message", c_char_p),
+    ("bos_token", c_char_p),
+    ("eos_token", c_char_p),
+    ("now", c_int64),
+]
+
+akunu_completion._fields_ = [
+    ("size", c_size_t),
+    ("generation", POINTER(akunu_generation)),
+    ("form", c_int),
+    ("system", c_char_p),
+    ("chat", POINTER(akunu_chat)),
+    ("chat_template", c_void_p),
+]
+
+akunu_reply_params._fields_ = [
+    ("size", c_size_t),
+    ("format", c_char_p),
+    ("chat_template", c_char_p),
+    ("tokenizer", c_void_p),
+    ("prompt", c_char_p),
+    ("tools", c_char_p),
+    ("calls", c_bool),
+    ("reasoning", c_bool),
+    ("seed", c_uint64),
+]
+
+akunu_reply_event._fields_ = [
+    ("size", c_size_t),
+    ("kind", c_int),
+    ("text", c_void_p),
+    ("n_bytes", c_size_t),
+    ("call", c_size_t),
+    ("id", c_char_p),
+]
+
+akunu_tool_grammar_params._fields_ = [
+    ("size", c_size_t),
+    ("choice", c_char_p),
+    ("parallel", c_bool),
+    ("lax", c_bool),
+    ("log", akunu_log_fn),
+    ("user", c_void_p),
+    ("content", c_void_p),
 ]
 
 # Result and parameters of each function.
 FUNCTIONS: Dict[str, Any] = {
+    "akunu_comm_count": (c_uint, [POINTER(c_uint)]),
+    "akunu_comm_params_default": (None, [POINTER(akunu_comm_params), c_size_t]),
+    "akunu_comm_join": (c_void_p, [POINTER(akunu_comm_params)]),
+    "akunu_comm_free": (None, [c_void_p]),
+    "akunu_comm_follow": (c_int, [c_void_p, akunu_log_fn, c_void_p]),
+    "akunu_comm_has_failed": (c_bool, [c_void_p]),
+    "akunu_comm_get_counts": (c_int, [c_void_p, POINTER(akunu_comm_counts), c_size_t]),
     "akunu_status_name": (c_char_p, [c_int]),
     "akunu_last_error": (c_char_p, []),
     "akunu_last_status": (c_int, []),
@@ -1672,8 +1746,7 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_session_prefill": (c_int, [
         c_void_p,
         c_int32,
-        POINTER(c_int32),
-        c_size_t,
+        POINTER(akunu_ids),
         akunu_cancel_fn,
         c_void_p,
         POINTER(c_size_t),
@@ -1686,8 +1759,6 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(akunu_ids),
         c_size_t,
         POINTER(akunu_embedding),
-        akunu_cancel_fn,
-        c_void_p,
         POINTER(c_float),
     ]),
     "akunu_session_rank": (c_int, [
@@ -1700,29 +1771,129 @@ FUNCTIONS: Dict[str, Any] = {
     ]),
     "akunu_reasoning_default": (None, [POINTER(akunu_reasoning), c_size_t]),
     "akunu_generation_default": (None, [POINTER(akunu_generation), c_size_t]),
+    "akunu_result_default": (None, [POINTER(akunu_result), c_size_t]),
     "akunu_session_generate": (c_int, [
         c_void_p,
         c_int32,
-        POINTER(c_int32),
-        c_size_t,
+        POINTER(akunu_ids),
         POINTER(akunu_generation),
-        akunu_piece_fn,
-        akunu_cancel_fn,
-        c_void_p,
         POINTER(akunu_result),
     ]),
     "akunu_session_generate_parallel": (c_int, [
         c_void_p,
         POINTER(c_int32),
         c_size_t,
-        POINTER(c_int32),
-        c_size_t,
+        POINTER(akunu_ids),
         POINTER(akunu_generation),
-        akunu_completion_fn,
-        akunu_cancel_fn,
-        c_void_p,
         POINTER(akunu_result),
     ]),
+    "akunu_file_open": (c_void_p, [c_char_p]),
+    "akunu_file_open_with": (c_void_p, [c_char_p, POINTER(c_char_p)]),
+    "akunu_file_free": (None, [c_void_p]),
+    "akunu_file_get_info": (c_int, [c_void_p, POINTER(akunu_file_info), c_size_t]),
+    "akunu_file_get_tensor": (c_int, [c_void_p, c_size_t, POINTER(akunu_tensor_info), c_size_t]),
+    "akunu_file_read_f32": (c_int, [c_void_p, c_size_t, c_uint64, c_uint64, POINTER(c_float)]),
+    "akunu_file_sha256_f32": (c_int, [c_void_p, c_size_t, c_void_p]),
+    "akunu_path_sha256": (c_int, [c_char_p, akunu_cancel_fn, c_void_p, c_void_p]),
+    "akunu_file_get_meta": (c_int, [c_void_p, c_size_t, POINTER(akunu_meta), c_size_t]),
+    "akunu_file_get_meta_element": (c_int, [
+        c_void_p,
+        c_size_t,
+        c_uint64,
+        POINTER(akunu_meta),
+        c_size_t,
+    ]),
+    "akunu_get_format": (c_int, [c_size_t, POINTER(akunu_format_info), c_size_t]),
+    "akunu_get_architecture": (c_int, [c_size_t, POINTER(akunu_architecture_info), c_size_t]),
+    "akunu_get_type": (c_int, [c_size_t, POINTER(akunu_type_info), c_size_t]),
+    "akunu_get_quantization": (c_int, [c_size_t, POINTER(akunu_quantization_info), c_size_t]),
+    "akunu_get_device": (c_int, [c_size_t, POINTER(akunu_device_info), c_size_t]),
+    "akunu_cache_state_name": (c_char_p, [c_int]),
+    "akunu_cache_open": (c_void_p, [c_char_p]),
+    "akunu_cache_free": (None, [c_void_p]),
+    "akunu_cache_path": (c_char_p, [c_void_p]),
+    "akunu_cache_count": (c_size_t, [c_void_p]),
+    "akunu_cache_get_entry": (c_int, [c_void_p, c_size_t, POINTER(akunu_cache_entry), c_size_t]),
+    "akunu_cache_remove": (c_int, [c_void_p, c_size_t]),
+    "akunu_tier_name": (c_char_p, [c_int]),
+    "akunu_packing_name": (c_char_p, [c_int]),
+    "akunu_get_load_plan": (c_int, [
+        c_char_p,
+        POINTER(akunu_load_params),
+        POINTER(akunu_session_params),
+        POINTER(akunu_load_plan),
+        c_size_t,
+    ]),
+    "akunu_sequence_save": (c_int, [c_void_p, c_int32, c_char_p]),
+    "akunu_sequence_load": (c_int, [c_void_p, c_int32, c_char_p]),
+    "akunu_prompt_cache_default": (None, [POINTER(akunu_prompt_cache), c_size_t]),
+    "akunu_sequence_restore": (c_int, [
+        c_void_p,
+        c_int32,
+        POINTER(akunu_ids),
+        POINTER(akunu_prompt_cache),
+        POINTER(c_size_t),
+    ]),
+    "akunu_sequence_keep": (c_int, [c_void_p, c_int32, c_size_t, POINTER(akunu_prompt_cache)]),
+    "akunu_convert_params_default": (None, [POINTER(akunu_convert_params), c_size_t]),
+    "akunu_file_convert": (c_int, [c_char_p, c_char_p, POINTER(akunu_convert_params)]),
+    "akunu_quantize_params_default": (None, [POINTER(akunu_quantize_params), c_size_t]),
+    "akunu_file_quantize": (c_int, [c_char_p, c_char_p, POINTER(akunu_quantize_params)]),
+    "akunu_quantize_type_name": (c_char_p, [c_size_t]),
+    "akunu_advisor_params_default": (None, [POINTER(akunu_advisor_params), c_size_t]),
+    "akunu_advisor_new": (c_void_p, [c_char_p, POINTER(akunu_advisor_params)]),
+    "akunu_advisor_free": (None, [c_void_p]),
+    "akunu_advisor_get_advice": (c_int, [c_void_p, c_char_p, POINTER(akunu_advice), c_size_t]),
+    "akunu_compress_params_default": (None, [POINTER(akunu_compress_params), c_size_t]),
+    "akunu_file_compress": (c_int, [
+        c_char_p,
+        c_char_p,
+        POINTER(akunu_compress_params),
+        POINTER(akunu_compress_result),
+        c_size_t,
+    ]),
+    "akunu_importance_params_default": (None, [POINTER(akunu_importance_params), c_size_t]),
+    "akunu_importance_new": (c_void_p, [c_void_p, POINTER(akunu_importance_params)]),
+    "akunu_importance_free": (None, [c_void_p]),
+    "akunu_importance_read": (c_int, [c_void_p, c_char_p]),
+    "akunu_importance_add": (c_int, [
+        c_void_p,
+        c_void_p,
+        POINTER(akunu_ids),
+        akunu_cancel_fn,
+        c_void_p,
+    ]),
+    "akunu_importance_get_info": (c_int, [c_void_p, POINTER(akunu_importance_info), c_size_t]),
+    "akunu_importance_write": (c_int, [c_void_p, c_char_p, c_bool]),
+    "akunu_importance_check_path": (c_int, [c_char_p, c_bool]),
+    "akunu_cpu_best": (c_char_p, []),
+    "akunu_cpu_name": (c_char_p, [c_size_t]),
+    "akunu_cpu_problem": (c_char_p, [c_char_p]),
+    "akunu_get_chip": (c_int, [POINTER(akunu_chip), c_size_t]),
+    "akunu_roofline_measure": (c_int, [
+        c_char_p,
+        c_uint,
+        c_uint,
+        POINTER(akunu_roofline),
+        c_size_t,
+    ]),
+    "akunu_roofline_measure_model": (c_int, [
+        c_void_p,
+        c_uint,
+        c_uint,
+        POINTER(akunu_roofline),
+        c_size_t,
+    ]),
+    "akunu_profile_default": (None, [POINTER(akunu_profile), c_size_t]),
+    "akunu_tune_params_default": (None, [POINTER(akunu_tune_params), c_size_t]),
+    "akunu_profile_tune": (c_int, [POINTER(akunu_tune_params), POINTER(akunu_profile), c_size_t]),
+    "akunu_profile_write": (c_int, [POINTER(akunu_profile), c_char_p]),
+    "akunu_model_profile": (c_char_p, [c_void_p]),
+    "akunu_model_dump": (c_char_p, [c_void_p, c_bool]),
+    "akunu_model_get_memory": (c_int, [c_void_p, c_void_p, POINTER(akunu_memory), c_size_t]),
+    "akunu_session_get_counters": (c_int, [c_void_p, POINTER(akunu_counters), c_size_t]),
+    "akunu_session_set_timing": (c_int, [c_void_p, c_bool]),
+    "akunu_session_get_time": (c_int, [c_void_p, c_size_t, POINTER(akunu_time), c_size_t]),
     "akunu_sampling_default": (None, [POINTER(akunu_sampling), c_size_t]),
     "akunu_sampling_check": (c_int, [POINTER(akunu_sampling)]),
     "akunu_sampler_new": (c_void_p, [c_void_p, POINTER(akunu_sampling)]),
@@ -1740,6 +1911,76 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(akunu_logprob),
         c_size_t,
     ]),
+    "akunu_request_default": (None, [POINTER(akunu_request), c_size_t]),
+    "akunu_scheduler_params_default": (None, [POINTER(akunu_scheduler_params), c_size_t]),
+    "akunu_scheduler_new": (c_void_p, [
+        c_void_p,
+        POINTER(akunu_session_params),
+        POINTER(akunu_scheduler_params),
+    ]),
+    "akunu_scheduler_free": (None, [c_void_p]),
+    "akunu_scheduler_submit": (c_int, [c_void_p, POINTER(akunu_request), POINTER(c_uint64)]),
+    "akunu_scheduler_cancel": (None, [c_void_p, c_uint64]),
+    "akunu_scheduler_pause": (None, [c_void_p, c_uint64, c_bool]),
+    "akunu_scheduler_context": (c_uint32, [c_void_p]),
+    "akunu_scheduler_get_stats": (c_int, [c_void_p, POINTER(akunu_scheduler_stats), c_size_t]),
+    "akunu_scheduler_get_slot": (c_int, [
+        c_void_p,
+        c_size_t,
+        POINTER(akunu_scheduler_slot),
+        c_size_t,
+    ]),
+    "akunu_audio_open": (c_void_p, [c_char_p]),
+    "akunu_audio_open_fd": (c_void_p, [c_int, c_char_p]),
+    "akunu_audio_open_bytes": (c_void_p, [c_void_p, c_size_t, c_char_p]),
+    "akunu_audio_from_samples": (c_void_p, [POINTER(c_float), c_size_t, c_uint]),
+    "akunu_audio_free": (None, [c_void_p]),
+    "akunu_audio_seconds": (c_double, [c_void_p]),
+    "akunu_audio_warning": (c_char_p, [c_void_p]),
+    "akunu_vad_load": (c_void_p, [c_char_p]),
+    "akunu_vad_free": (None, [c_void_p]),
+    "akunu_vad_params_default": (None, [POINTER(akunu_vad_params), c_size_t]),
+    "akunu_vad_detect": (c_int, [
+        c_void_p,
+        c_void_p,
+        POINTER(akunu_vad_params),
+        akunu_vad_probability_fn,
+        akunu_vad_range_fn,
+        c_void_p,
+    ]),
+    "akunu_transcription_default": (None, [POINTER(akunu_transcription), c_size_t]),
+    "akunu_clip_default": (None, [POINTER(akunu_clip), c_size_t]),
+    "akunu_session_transcribe": (c_int, [c_void_p, POINTER(akunu_clip), POINTER(c_char_p)]),
+    "akunu_session_transcribe_clips": (c_int, [c_void_p, akunu_next_clip_fn, c_void_p]),
+    "akunu_speech_stream_new": (c_void_p, [
+        c_void_p,
+        c_uint,
+        POINTER(akunu_transcription),
+        akunu_words_fn,
+        c_void_p,
+    ]),
+    "akunu_speech_stream_push": (c_int, [c_void_p, POINTER(c_float), c_size_t]),
+    "akunu_speech_stream_finish": (c_int, [c_void_p]),
+    "akunu_speech_stream_free": (None, [c_void_p]),
+    "akunu_session_languages": (c_int, [
+        c_void_p,
+        c_void_p,
+        POINTER(akunu_transcription),
+        POINTER(c_float),
+        c_size_t,
+    ]),
+    "akunu_language_code": (c_char_p, [c_size_t]),
+    "akunu_language_name": (c_char_p, [c_size_t]),
+    "akunu_language_find": (c_char_p, [c_char_p]),
+    "akunu_audio_mel": (c_int, [c_void_p, c_void_p, c_uint64, c_size_t, POINTER(c_float)]),
+    "akunu_session_encode": (c_int, [
+        c_void_p,
+        c_int32,
+        POINTER(c_float),
+        c_uint32,
+        POINTER(c_float),
+    ]),
+    "akunu_sequence_attend": (c_int, [c_void_p, c_int32, c_int32]),
     "akunu_tokenizer_load": (c_void_p, [c_char_p]),
     "akunu_tokenizer_load_with": (c_void_p, [c_char_p, POINTER(c_char_p)]),
     "akunu_tokenizer_free": (None, [c_void_p]),
@@ -1784,15 +2025,12 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(c_int32),
         c_size_t,
     ]),
+    "akunu_pair_text_default": (None, [POINTER(akunu_pair_text), c_size_t]),
     "akunu_model_encode_pair": (c_int64, [
         c_void_p,
-        c_char_p,
-        c_size_t,
-        c_char_p,
-        c_size_t,
+        POINTER(akunu_pair_text),
         POINTER(c_int32),
         c_size_t,
-        POINTER(c_size_t),
     ]),
     "akunu_grammar_parse": (c_void_p, [c_char_p, c_size_t]),
     "akunu_grammar_parse_rule": (c_void_p, [c_char_p, c_size_t, c_char_p]),
@@ -1825,9 +2063,6 @@ FUNCTIONS: Dict[str, Any] = {
         c_char_p,
         c_size_t,
         POINTER(akunu_completion),
-        akunu_piece_fn,
-        akunu_cancel_fn,
-        c_void_p,
         POINTER(akunu_result),
     ]),
     "akunu_reply_params_default": (None, [POINTER(akunu_reply_params), c_size_t]),
@@ -1839,205 +2074,15 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_reply_notes": (c_char_p, [c_void_p]),
     "akunu_reply_format": (c_char_p, [c_void_p]),
     "akunu_reply_format_name": (c_char_p, [c_size_t]),
-    "akunu_reply_find_reasoning": (c_int, [POINTER(akunu_reply_params), POINTER(akunu_reasoning)]),
+    "akunu_get_reasoning": (c_int, [
+        POINTER(akunu_reply_params),
+        POINTER(akunu_reasoning),
+        c_size_t,
+    ]),
     "akunu_tool_grammar_params_default": (None, [POINTER(akunu_tool_grammar_params), c_size_t]),
     "akunu_grammar_from_tools": (c_int, [
         POINTER(akunu_reply_params),
         POINTER(akunu_tool_grammar_params),
         POINTER(c_void_p),
     ]),
-    "akunu_file_open": (c_void_p, [c_char_p]),
-    "akunu_file_open_with": (c_void_p, [c_char_p, POINTER(c_char_p)]),
-    "akunu_file_free": (None, [c_void_p]),
-    "akunu_file_get_info": (c_int, [c_void_p, POINTER(akunu_file_info), c_size_t]),
-    "akunu_file_tensor": (c_int, [c_void_p, c_size_t, POINTER(akunu_tensor_info), c_size_t]),
-    "akunu_file_read_f32": (c_int, [c_void_p, c_size_t, c_uint64, c_uint64, POINTER(c_float)]),
-    "akunu_file_sha256_f32": (c_int, [c_void_p, c_size_t, c_void_p]),
-    "akunu_path_sha256": (c_int, [c_char_p, akunu_cancel_fn, c_void_p, c_void_p]),
-    "akunu_file_meta": (c_int, [c_void_p, c_size_t, POINTER(akunu_meta), c_size_t]),
-    "akunu_file_meta_element": (c_int, [
-        c_void_p,
-        c_size_t,
-        c_uint64,
-        POINTER(akunu_meta),
-        c_size_t,
-    ]),
-    "akunu_format_at": (c_int, [c_size_t, POINTER(akunu_format_info), c_size_t]),
-    "akunu_architecture_at": (c_int, [c_size_t, POINTER(akunu_architecture_info), c_size_t]),
-    "akunu_type_at": (c_int, [c_size_t, POINTER(akunu_type_info), c_size_t]),
-    "akunu_quantization_at": (c_int, [c_size_t, POINTER(akunu_quantization_info), c_size_t]),
-    "akunu_device_at": (c_int, [c_size_t, POINTER(akunu_device_info), c_size_t]),
-    "akunu_cache_state_name": (c_char_p, [c_int]),
-    "akunu_cache_open": (c_void_p, [c_char_p]),
-    "akunu_cache_free": (None, [c_void_p]),
-    "akunu_cache_path": (c_char_p, [c_void_p]),
-    "akunu_cache_count": (c_size_t, [c_void_p]),
-    "akunu_cache_get_entry": (c_int, [c_void_p, c_size_t, POINTER(akunu_cache_entry), c_size_t]),
-    "akunu_cache_remove": (c_int, [c_void_p, c_size_t]),
-    "akunu_tier_name": (c_char_p, [c_int]),
-    "akunu_packing_name": (c_char_p, [c_int]),
-    "akunu_model_plan": (c_int, [
-        c_char_p,
-        POINTER(akunu_load_params),
-        POINTER(akunu_session_params),
-        POINTER(akunu_load_plan),
-        c_size_t,
-    ]),
-    "akunu_sequence_save": (c_int, [c_void_p, c_int32, c_char_p]),
-    "akunu_sequence_load": (c_int, [c_void_p, c_int32, c_char_p]),
-    "akunu_prompt_cache_default": (None, [POINTER(akunu_prompt_cache), c_size_t]),
-    "akunu_sequence_restore": (c_int, [
-        c_void_p,
-        c_int32,
-        POINTER(c_int32),
-        c_size_t,
-        POINTER(akunu_prompt_cache),
-        POINTER(c_size_t),
-    ]),
-    "akunu_sequence_keep": (c_int, [c_void_p, c_int32, c_size_t, POINTER(akunu_prompt_cache)]),
-    "akunu_convert_params_default": (None, [POINTER(akunu_convert_params), c_size_t]),
-    "akunu_file_convert": (c_int, [c_char_p, c_char_p, POINTER(akunu_convert_params)]),
-    "akunu_quantize_params_default": (None, [POINTER(akunu_quantize_params), c_size_t]),
-    "akunu_file_quantize": (c_int, [c_char_p, c_char_p, POINTER(akunu_quantize_params)]),
-    "akunu_quantize_type_at": (c_char_p, [c_size_t]),
-    "akunu_advisor_params_default": (None, [POINTER(akunu_advisor_params), c_size_t]),
-    "akunu_advisor_new": (c_void_p, [c_char_p, POINTER(akunu_advisor_params)]),
-    "akunu_advisor_free": (None, [c_void_p]),
-    "akunu_advisor_get": (c_int, [c_void_p, c_char_p, POINTER(akunu_advice), c_size_t]),
-    "akunu_compress_params_default": (None, [POINTER(akunu_compress_params), c_size_t]),
-    "akunu_file_compress": (c_int, [
-        c_char_p,
-        c_char_p,
-        POINTER(akunu_compress_params),
-        POINTER(akunu_compress_result),
-        c_size_t,
-    ]),
-    "akunu_importance_params_default": (None, [POINTER(akunu_importance_params), c_size_t]),
-    "akunu_importance_new": (c_void_p, [c_void_p, POINTER(akunu_importance_params)]),
-    "akunu_importance_free": (None, [c_void_p]),
-    "akunu_importance_read": (c_int, [c_void_p, c_char_p]),
-    "akunu_importance_add": (c_int, [
-        c_void_p,
-        c_void_p,
-        POINTER(c_int32),
-        c_size_t,
-        akunu_cancel_fn,
-        c_void_p,
-    ]),
-    "akunu_importance_get_info": (c_int, [c_void_p, POINTER(akunu_importance_info), c_size_t]),
-    "akunu_importance_write": (c_int, [c_void_p, c_char_p, c_bool]),
-    "akunu_importance_check_path": (c_int, [c_char_p, c_bool]),
-    "akunu_request_default": (None, [POINTER(akunu_request), c_size_t]),
-    "akunu_scheduler_params_default": (None, [POINTER(akunu_scheduler_params), c_size_t]),
-    "akunu_scheduler_new": (c_void_p, [
-        c_void_p,
-        POINTER(akunu_session_params),
-        POINTER(akunu_scheduler_params),
-    ]),
-    "akunu_scheduler_free": (None, [c_void_p]),
-    "akunu_scheduler_submit": (c_int, [c_void_p, POINTER(akunu_request), POINTER(c_uint64)]),
-    "akunu_scheduler_cancel": (None, [c_void_p, c_uint64]),
-    "akunu_scheduler_pause": (None, [c_void_p, c_uint64, c_bool]),
-    "akunu_scheduler_context": (c_uint32, [c_void_p]),
-    "akunu_scheduler_get_stats": (c_int, [c_void_p, POINTER(akunu_scheduler_stats), c_size_t]),
-    "akunu_scheduler_slot_at": (c_int, [
-        c_void_p,
-        c_size_t,
-        POINTER(akunu_scheduler_slot),
-        c_size_t,
-    ]),
-    "akunu_audio_open": (c_void_p, [c_char_p]),
-    "akunu_audio_open_fd": (c_void_p, [c_int, c_char_p]),
-    "akunu_audio_open_bytes": (c_void_p, [c_void_p, c_size_t, c_char_p]),
-    "akunu_audio_from_samples": (c_void_p, [POINTER(c_float), c_size_t, c_uint]),
-    "akunu_audio_free": (None, [c_void_p]),
-    "akunu_audio_seconds": (c_double, [c_void_p]),
-    "akunu_audio_warning": (c_char_p, [c_void_p]),
-    "akunu_vad_load": (c_void_p, [c_char_p]),
-    "akunu_vad_free": (None, [c_void_p]),
-    "akunu_vad_params_default": (None, [POINTER(akunu_vad_params), c_size_t]),
-    "akunu_vad_detect": (c_int, [
-        c_void_p,
-        c_void_p,
-        POINTER(akunu_vad_params),
-        akunu_vad_probability_fn,
-        akunu_vad_range_fn,
-        c_void_p,
-    ]),
-    "akunu_transcription_default": (None, [POINTER(akunu_transcription), c_size_t]),
-    "akunu_session_transcribe": (c_int, [
-        c_void_p,
-        c_void_p,
-        POINTER(akunu_transcription),
-        akunu_segment_fn,
-        akunu_fraction_fn,
-        c_void_p,
-        POINTER(c_char_p),
-    ]),
-    "akunu_session_transcribe_clips": (c_int, [c_void_p, akunu_next_clip_fn, c_void_p]),
-    "akunu_speech_stream_new": (c_void_p, [
-        c_void_p,
-        c_uint,
-        POINTER(akunu_transcription),
-        akunu_words_fn,
-        c_void_p,
-    ]),
-    "akunu_speech_stream_push": (c_int, [c_void_p, POINTER(c_float), c_size_t]),
-    "akunu_speech_stream_finish": (c_int, [c_void_p]),
-    "akunu_speech_stream_free": (None, [c_void_p]),
-    "akunu_session_languages": (c_int, [
-        c_void_p,
-        c_void_p,
-        POINTER(akunu_transcription),
-        POINTER(c_float),
-        c_size_t,
-    ]),
-    "akunu_language_code": (c_char_p, [c_size_t]),
-    "akunu_language_name": (c_char_p, [c_size_t]),
-    "akunu_language_find": (c_char_p, [c_char_p]),
-    "akunu_audio_mel": (c_int, [c_void_p, c_void_p, c_uint64, c_size_t, POINTER(c_float)]),
-    "akunu_session_encode": (c_int, [
-        c_void_p,
-        c_int32,
-        POINTER(c_float),
-        c_uint32,
-        POINTER(c_float),
-    ]),
-    "akunu_sequence_attend": (c_int, [c_void_p, c_int32, c_int32]),
-    "akunu_cpu_best": (c_char_p, []),
-    "akunu_cpu_name": (c_char_p, [c_size_t]),
-    "akunu_cpu_problem": (c_char_p, [c_char_p]),
-    "akunu_chip_get": (c_int, [POINTER(akunu_chip), c_size_t]),
-    "akunu_roofline_measure": (c_int, [
-        c_char_p,
-        c_uint,
-        c_uint,
-        POINTER(akunu_roofline),
-        c_size_t,
-    ]),
-    "akunu_roofline_measure_model": (c_int, [
-        c_void_p,
-        c_uint,
-        c_uint,
-        POINTER(akunu_roofline),
-        c_size_t,
-    ]),
-    "akunu_roofline_measure_all": (c_int, [c_uint, POINTER(akunu_roofline), c_size_t]),
-    "akunu_profile_default": (None, [POINTER(akunu_profile), c_size_t]),
-    "akunu_profile_tune": (c_int, [
-        c_char_p,
-        c_uint,
-        c_uint,
-        akunu_fraction_fn,
-        c_void_p,
-        POINTER(akunu_profile),
-        c_size_t,
-    ]),
-    "akunu_profile_write": (c_int, [POINTER(akunu_profile), c_char_p]),
-    "akunu_model_profile": (c_char_p, [c_void_p]),
-    "akunu_model_dump": (c_char_p, [c_void_p, c_bool]),
-    "akunu_memory_report": (c_int, [c_void_p, c_void_p, POINTER(akunu_memory), c_size_t]),
-    "akunu_session_counters": (c_int, [c_void_p, POINTER(akunu_counters), c_size_t]),
-    "akunu_session_time": (c_int, [c_void_p, c_bool]),
-    "akunu_session_time_at": (c_int, [c_void_p, c_size_t, POINTER(akunu_time), c_size_t]),
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Generator, Iterator, List, Optional
 from . import _abi
 from ._call import Call
 from ._errors import CancelledError
-from ._library import check, lib
+from ._library import check, default, lib
 from ._model import c_tokens
 from ._sampling import Grammar
 from ._tools import Event, ReplyParser, ReplyTools
@@ -36,7 +36,7 @@ class Work:
         self._prompt = ids
         self._params = params
         self._grammar = grammar  # params refers to it
-        self.result = _abi.akunu_result(size=ctypes.sizeof(_abi.akunu_result))
+        self.result = default(_abi.akunu_result)
         self.ended = False
         self.texts: List[str] = []
         self.token_ids: List[int] = []
@@ -48,27 +48,26 @@ class Work:
     def generate(self, call: Call[None]) -> None:
         session = self._session
 
-        def on_piece(token: int, text: Optional[int], n: int, user: Optional[int]) -> bool:
+        def on_piece(
+            index: int, token: int, text: Optional[int], n: int, user: Optional[int]
+        ) -> bool:
             if token >= 0:
                 self.token_ids.append(token)
             return self.push(ctypes.string_at(text, n)) if text and n else not call.cancelled
 
         self.n_reused = session._keep_prefix(self._prompt)
         ids = c_tokens(self._prompt[self.n_reused :])
-        # The names keep the callbacks alive during the call.
-        piece = _abi.akunu_piece_fn(call.guard(on_piece, False))
-        cancel = _abi.akunu_cancel_fn(call.guard(lambda user: call.cancelled, True))
+        # A copy, which dies with the call and its callbacks.
+        params = _abi.akunu_generation.from_buffer_copy(self._params)
+        params.on_piece = _abi.akunu_piece_fn(call.guard(on_piece, False))
+        params.cancel = _abi.akunu_cancel_fn(call.guard(lambda user: call.cancelled, True))
         try:
             check(
                 lib.akunu_session_generate(
                     session._pointer,
                     session._sequence,
-                    ids,
-                    len(ids),
-                    ctypes.byref(self._params),
-                    piece,
-                    cancel,
-                    None,
+                    ctypes.byref(_abi.akunu_ids(ids, len(ids))),
+                    ctypes.byref(params),
                     ctypes.byref(self.result),
                 )
             )

@@ -286,10 +286,10 @@ class Session(Closing):
             if self._sequence >= 0 and not self._shares:
                 lib.akunu_sequence_free(self._pointer, self._sequence)
                 self._sequence, self._ids = -1, []
-            cancel = _abi.akunu_cancel_fn(call.guard(lambda user: call.cancelled, True))
+            params.cancel = _abi.akunu_cancel_fn(call.guard(lambda user: call.cancelled, True))
             check(
                 lib.akunu_session_embed(
-                    self._pointer, rows, len(arrays), ctypes.byref(params), cancel, None, out
+                    self._pointer, rows, len(arrays), ctypes.byref(params), out
                 )
             )
 
@@ -329,12 +329,18 @@ class Session(Closing):
     def _last_logits(self, call: Call[Any], ids: List[int]) -> int:
         n = self._keep_prefix(ids)
         rest = c_tokens(ids[n:])
+        prompt = _abi.akunu_ids(rest, len(rest))
         last = ctypes.c_size_t()
         cancel = _abi.akunu_cancel_fn(call.guard(lambda user: call.cancelled, True))
         try:
             check(
                 lib.akunu_session_prefill(
-                    self._pointer, self._sequence, rest, len(rest), cancel, None, ctypes.byref(last)
+                    self._pointer,
+                    self._sequence,
+                    ctypes.byref(prompt),
+                    cancel,
+                    None,
+                    ctypes.byref(last),
                 )
             )
         finally:

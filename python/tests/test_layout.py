@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import declare  # noqa: E402
 from akunu import _abi  # noqa: E402
 
-HEADER = declare.Header(ROOT / "include" / "akunu")
+HEADER = declare.Header(declare.INCLUDE)
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
 
 
@@ -74,10 +75,32 @@ class Layout(unittest.TestCase):
         self.assertEqual(found, expected)
 
     def test_every_function_of_the_header_is_declared(self) -> None:
-        folder = ROOT / "include" / "akunu"
-        text = "".join((folder / name).read_text(encoding="utf-8") for name in declare.HEADERS)
+        text = "".join(path.read_text(encoding="utf-8") for path in declare.INCLUDE.glob("*.h"))
         n_functions = text.count("AKUNU_API ") - text.count("define AKUNU_API ")
         self.assertEqual(n_functions, len(_abi.FUNCTIONS))
+
+    def test_no_function_has_more_than_six_parameters(self) -> None:
+        known = {**HEADER.functions, **HEADER.callbacks}
+        self.assertEqual([name for name, f in known.items() if len(f.parameters) > 6], [])
+
+    def test_a_struct_begins_with_its_size_if_it_has_defaults(self) -> None:
+        events = {"akunu_reply_event", "akunu_request_event"}  # the library fills these
+        sized = {name for name, members in HEADER.structs.items() if members[0].name == "size"}
+        ends = "_default"
+        defaults = {n[: -len(ends)] for n in HEADER.functions if n.endswith(ends)}
+        self.assertEqual(sized - events, defaults)
+
+    def test_functions_that_fill_a_struct_are_named_for_it(self) -> None:
+        """akunu_X_default, akunu_get_X, akunu_Y_get_X, or the verb of the work before it."""
+        names = [
+            name
+            for name, f in HEADER.functions.items()
+            if len(f.parameters) > 1 and f.parameters[-1] == declare.Member("size_t", "size", 0)
+        ]
+        self.assertGreater(len(names), 40)
+        verbs = r"_default$|_get_|_measure(_|$)|_tune$|_compress$"
+        other = [n for n in names if not re.search(verbs, n)]
+        self.assertEqual(other, [])
 
 
 if __name__ == "__main__":

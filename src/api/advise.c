@@ -57,8 +57,8 @@ void akunu_advisor_free(struct akunu_advisor *advisor)
     ak_free(advisor);
 }
 
-enum akunu_status akunu_advisor_get(struct akunu_advisor *advisor, const char *type,
-                                    struct akunu_advice *advice, size_t size)
+enum akunu_status akunu_advisor_get_advice(struct akunu_advisor *advisor, const char *type,
+                                           struct akunu_advice *advice, size_t size)
 {
     struct ak_error error = { 0 };
     struct akunu_advice full;

@@ -47,34 +47,30 @@ static ak_status create_parser(const struct akunu_reply_params *given, akunu_rep
 }
 
 static ak_status find_reasoning(const struct akunu_reply_params *given, struct akunu_reasoning *out,
-                                struct ak_error *error)
+                                size_t size, struct ak_error *error)
 {
     struct akunu_reply_params p;
-    struct akunu_reasoning own;
     const struct ak_tc_format *format;
 
-    if (!out)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no struct akunu_reasoning is given");
     akunu_reply_params_default(&p, sizeof p);
-    akunu_reasoning_default(&own, sizeof own);
     AK_TRY(ak_api_copy_in(&p, sizeof p, given, "akunu_reply_params", error));
-    AK_TRY(ak_api_copy_in(&own, sizeof own, out, "akunu_reasoning", error));
     AK_TRY(find_format(&p, &format, error));
     struct ak_tc_reasoning_use found = ak_tc_find_reasoning(format, p.chat_template, p.prompt);
-    own.size = out->size;
-    own.begin = found.begin;
-    own.end = found.end;
-    own.closing = found.closing;
-    own.begins_anywhere = found.begins_anywhere;
-    own.is_open = found.is_open;
-    return ak_api_copy_out(out, out->size, &own, sizeof own, "akunu_reasoning", error);
+    struct akunu_reasoning own = { .size = size,
+                                   .budget = -1,
+                                   .begin = found.begin,
+                                   .end = found.end,
+                                   .closing = found.closing,
+                                   .begins_anywhere = found.begins_anywhere,
+                                   .is_open = found.is_open };
+    return ak_api_copy_out(out, size, &own, sizeof own, "akunu_reasoning", error);
 }
 
-enum akunu_status akunu_reply_find_reasoning(const struct akunu_reply_params *reply,
-                                             struct akunu_reasoning *reasoning)
+enum akunu_status akunu_get_reasoning(const struct akunu_reply_params *params,
+                                      struct akunu_reasoning *reasoning, size_t size)
 {
     struct ak_error error = { 0 };
-    find_reasoning(reply, reasoning, &error);
+    find_reasoning(params, reasoning, size, &error);
     return ak_api_finish(&error);
 }
 

@@ -177,8 +177,8 @@ static ak_status get_tensor_info(const struct akunu_file *file, size_t i,
     return ak_api_copy_out(info, size, &full, sizeof full, "akunu_tensor_info", error);
 }
 
-enum akunu_status akunu_file_tensor(const struct akunu_file *file, size_t i,
-                                    struct akunu_tensor_info *info, size_t size)
+enum akunu_status akunu_file_get_tensor(const struct akunu_file *file, size_t i,
+                                        struct akunu_tensor_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     get_tensor_info(file, i, info, size, &error);
@@ -275,8 +275,8 @@ static ak_status get_meta(const struct akunu_file *file, size_t i, struct ak_met
     return AKUNU_OK;
 }
 
-enum akunu_status akunu_file_meta(const struct akunu_file *file, size_t i, struct akunu_meta *out,
-                                  size_t size)
+enum akunu_status akunu_file_get_meta(const struct akunu_file *file, size_t i,
+                                      struct akunu_meta *out, size_t size)
 {
     struct ak_error error = { 0 };
     struct ak_meta meta;
@@ -299,8 +299,8 @@ static ak_status get_element(const struct akunu_file *file, size_t i, uint64_t j
     return AKUNU_OK;
 }
 
-enum akunu_status akunu_file_meta_element(const struct akunu_file *file, size_t i, uint64_t j,
-                                          struct akunu_meta *out, size_t size)
+enum akunu_status akunu_file_get_meta_element(const struct akunu_file *file, size_t i, uint64_t j,
+                                              struct akunu_meta *out, size_t size)
 {
     struct ak_error error = { 0 };
     struct ak_meta element;
@@ -347,7 +347,7 @@ enum akunu_status akunu_file_convert(const char *from, const char *to,
 }
 
 /* ---- Quantization ------------------------------------------------------- */
-const char *akunu_quantize_type_at(size_t i)
+const char *akunu_quantize_type_name(size_t i)
 {
     const struct ak_mix *mix = ak_mix_at(i);
     return mix ? mix->name : NULL;

@@ -34,25 +34,26 @@ ak_status ak_api_copy_generation(struct ak_api_generation *out,
     return AKUNU_OK;
 }
 
+void akunu_result_default(struct akunu_result *result, size_t size)
+{
+    static const struct akunu_result full = { .size = 0 };
+    ak_api_give_default(result, size, &full, sizeof full);
+}
+
 /* A call with copies of its parameters, completed with defaults. */
 struct call {
     struct ak_gen_request request;
     struct ak_api_generation own;
 };
 
-/* Begins the call in both sessions and fills the request except for on_piece. Call end_call in any
- * case. */
-static ak_status begin_call(struct call *c, struct akunu_session *session, const akunu_token *ids,
-                            size_t n_ids, const struct akunu_generation *generation,
-                            akunu_cancel_fn *cancel, void *user, struct ak_error *error)
+/* Begins the call in both sessions and fills the request except for the sequence and the prompt.
+ * Always call end_call. */
+static ak_status begin_call(struct call *c, struct akunu_session *session,
+                            const struct akunu_generation *generation, struct ak_error *error)
 {
     c->own.generation.draft = NULL;
     c->request = (struct ak_gen_request){ .session = ak_api_begin(session, error),
-                                          .ids = ids,
-                                          .n_ids = n_ids,
-                                          .generation = &c->own.generation,
-                                          .cancel = cancel,
-                                          .user = user };
+                                          .generation = &c->own.generation };
     if (!c->request.session)
         return error->status;
     AK_TRY(ak_api_copy_generation(&c->own, generation, error));
@@ -64,7 +65,16 @@ static ak_status begin_call(struct call *c, struct akunu_session *session, const
         if (!c->request.draft)
             return error->status;
     }
-    return ids || n_ids == 0 ? AKUNU_OK : ak_fail(error, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
+    return AKUNU_OK;
+}
+
+static ak_status take_prompt(struct call *c, const struct akunu_ids *prompt, struct ak_error *error)
+{
+    if (!prompt || (!prompt->ids && prompt->n > 0))
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the prompt is NULL");
+    c->request.ids = prompt->ids;
+    c->request.n_ids = prompt->n;
+    return AKUNU_OK;
 }
 
 static enum akunu_status end_call(const struct call *c, struct akunu_session *session,
@@ -93,19 +103,18 @@ static ak_status give_results(struct akunu_result *results, const struct akunu_r
 }
 
 enum akunu_status akunu_session_generate(struct akunu_session *session, akunu_sequence sequence,
-                                         const akunu_token *ids, size_t n_ids,
+                                         const struct akunu_ids *prompt,
                                          const struct akunu_generation *generation,
-                                         akunu_piece_fn *on_piece, akunu_cancel_fn *cancel,
-                                         void *user, struct akunu_result *result)
+                                         struct akunu_result *result)
 {
     struct ak_error error = { 0 };
     struct akunu_result full = { .stop = AKUNU_STOP_CALLBACK };
     struct call call;
     if (give_results(result, &full, 1, &error) != AKUNU_OK)
         return ak_api_finish(&error);
-    if (begin_call(&call, session, ids, n_ids, generation, cancel, user, &error) == AKUNU_OK) {
+    if (begin_call(&call, session, generation, &error) == AKUNU_OK &&
+        take_prompt(&call, prompt, &error) == AKUNU_OK) {
         call.request.sequence = sequence;
-        call.request.on_piece = on_piece;
         ak_gen_run(&call.request, &full, &error);
         give_results(result, &full, 1, NULL);
     }
@@ -113,25 +122,26 @@ enum akunu_status akunu_session_generate(struct akunu_session *session, akunu_se
 }
 
 static ak_status run_parallel(const struct ak_gen_request *request, size_t n,
-                              akunu_completion_fn *on_piece, akunu_sequence *sequences,
-                              struct akunu_result *results, struct ak_error *error)
+                              akunu_sequence *sequences, struct akunu_result *results,
+                              struct ak_error *error)
 {
     struct akunu_result *full = ak_alloc(n, sizeof *full);
     if (!full)
         return ak_fail_memory(error, "the results", n * sizeof *full);
     ak_status status = give_results(results, full, n, error);
     if (status == AKUNU_OK) {
-        status = ak_gen_run_parallel(request, n, on_piece, sequences, full, error);
+        status = ak_gen_run_parallel(request, n, sequences, full, error);
         give_results(results, full, n, NULL);
     }
     ak_free(full);
     return status;
 }
 
-enum akunu_status akunu_session_generate_parallel(
-    struct akunu_session *session, akunu_sequence *sequences, size_t n, const akunu_token *ids,
-    size_t n_ids, const struct akunu_generation *generation, akunu_completion_fn *on_piece,
-    akunu_cancel_fn *cancel, void *user, struct akunu_result *results)
+enum akunu_status akunu_session_generate_parallel(struct akunu_session *session,
+                                                  akunu_sequence *sequences, size_t n,
+                                                  const struct akunu_ids *prompt,
+                                                  const struct akunu_generation *generation,
+                                                  struct akunu_result *results)
 {
     struct ak_error error = { 0 };
     struct call call;
@@ -141,8 +151,9 @@ enum akunu_status akunu_session_generate_parallel(
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no sequences are given for the completions");
         return ak_api_finish(&error);
     }
-    if (begin_call(&call, session, ids, n_ids, generation, cancel, user, &error) == AKUNU_OK)
-        run_parallel(&call.request, n, on_piece, sequences, results, &error);
+    if (begin_call(&call, session, generation, &error) == AKUNU_OK &&
+        take_prompt(&call, prompt, &error) == AKUNU_OK)
+        run_parallel(&call.request, n, sequences, results, &error);
     return end_call(&call, session, &error);
 }
 
@@ -193,8 +204,7 @@ static ak_status complete(struct ak_gen_request *request, struct akunu_result *f
 enum akunu_status akunu_session_complete(struct akunu_session *session, akunu_sequence sequence,
                                          const char *text, size_t n_bytes,
                                          const struct akunu_completion *completion,
-                                         akunu_piece_fn *on_piece, akunu_cancel_fn *cancel,
-                                         void *user, struct akunu_result *result)
+                                         struct akunu_result *result)
 {
     struct ak_error error = { 0 };
     struct akunu_result full = { .stop = AKUNU_STOP_CALLBACK };
@@ -206,10 +216,9 @@ enum akunu_status akunu_session_complete(struct akunu_session *session, akunu_se
     if (give_results(result, &full, 1, &error) != AKUNU_OK ||
         ak_api_copy_in(&copy, sizeof copy, completion, "akunu_completion", &error) != AKUNU_OK)
         return ak_api_finish(&error);
-    if (begin_call(&call, session, NULL, 0, copy.generation, cancel, user, &error) == AKUNU_OK &&
+    if (begin_call(&call, session, copy.generation, &error) == AKUNU_OK &&
         ak_api_make_prompt(session, text, n_bytes, &copy, &ids, &n_ids, &error) == AKUNU_OK) {
         call.request.sequence = sequence;
-        call.request.on_piece = on_piece;
         call.request.ids = ids;
         call.request.n_ids = n_ids;
         complete(&call.request, &full, &error);

@@ -159,15 +159,17 @@ static ak_status run_text(struct akunu_importance *im, struct ak_session *s,
 }
 
 enum akunu_status akunu_importance_add(struct akunu_importance *importance,
-                                       struct akunu_session *session, const akunu_token *ids,
-                                       size_t n, akunu_cancel_fn *cancel, void *user)
+                                       struct akunu_session *session, const struct akunu_ids *text,
+                                       akunu_cancel_fn *cancel, void *user)
 {
     struct ak_error error = { 0 };
     if (check_handle(importance, &error) != AKUNU_OK)
         return ak_api_finish(&error);
     struct ak_session *s = ak_api_begin(session, &error);
-    if (s)
-        run_text(importance, s, &(struct akunu_ids){ ids, n }, cancel, user, &error);
+    if (s && !text)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the text is NULL");
+    else if (s)
+        run_text(importance, s, text, cancel, user, &error);
     return ak_api_end(session, s, &error);
 }
 

@@ -268,9 +268,9 @@ const char *akunu_model_dump(const struct akunu_model *model, bool sampled)
     return sampled ? model->inner->sampled_table.dump : model->inner->table.dump;
 }
 
-enum akunu_status akunu_memory_report(const struct akunu_model *model,
-                                      struct akunu_session *session, struct akunu_memory *out,
-                                      size_t size)
+enum akunu_status akunu_model_get_memory(const struct akunu_model *model,
+                                         struct akunu_session *session, struct akunu_memory *out,
+                                         size_t size)
 {
     struct ak_error error = { 0 };
     if (!model) {

@@ -1,4 +1,4 @@
-/* akunu_model_plan: where a load would get the weights from, and what model and session take. */
+/* akunu_get_load_plan: where a load would get the weights from, and what model and session take. */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,9 +85,9 @@ static ak_status plan(const char *path, const struct akunu_load_params *given_lo
     return status;
 }
 
-enum akunu_status akunu_model_plan(const char *path, const struct akunu_load_params *params,
-                                   const struct akunu_session_params *session,
-                                   struct akunu_load_plan *out, size_t size)
+enum akunu_status akunu_get_load_plan(const char *path, const struct akunu_load_params *params,
+                                      const struct akunu_session_params *session,
+                                      struct akunu_load_plan *out, size_t size)
 {
     struct ak_error error = { 0 };
     struct akunu_load_plan full;

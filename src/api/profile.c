@@ -10,27 +10,30 @@ void akunu_profile_default(struct akunu_profile *profile, size_t size)
     ak_api_give_default(profile, size, &full, sizeof full);
 }
 
-struct progress {
-    akunu_fraction_fn *call;
-    void *user;
-};
+void akunu_tune_params_default(struct akunu_tune_params *params, size_t size)
+{
+    static const struct akunu_tune_params full = { .n_threads = 1, .n_runs = 5 };
+    ak_api_give_default(params, size, &full, sizeof full);
+}
 
 static bool on_tune_progress(double fraction, void *user)
 {
-    struct progress *progress = user;
-    return !progress->call || progress->call(fraction, progress->user);
+    const struct akunu_tune_params *params = user;
+    return !params->progress || params->progress(fraction, params->user);
 }
 
-static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akunu_fraction_fn *call,
-                      void *user, struct akunu_profile *out, size_t size, struct ak_error *error)
+static ak_status tune(const struct akunu_tune_params *given, struct akunu_profile *out, size_t size,
+                      struct ak_error *error)
 {
     struct ak_backend_profile tuned = { 0 };
-    struct progress progress = { .call = call, .user = user };
-    if (n_threads < 1 || n_runs < 1 || !out)
+    struct akunu_tune_params params;
+    akunu_tune_params_default(&params, sizeof params);
+    AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_tune_params", error));
+    if (params.n_threads < 1 || params.n_runs < 1 || !out)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
                        "tuning needs at least one thread, one run and a place for the result");
-    AK_TRY(ak_backend_list()[0]->tune(cpu, n_threads, n_runs, on_tune_progress, &progress, &tuned,
-                                      error));
+    AK_TRY(ak_backend_list()[0]->tune(params.cpu, params.n_threads, params.n_runs, on_tune_progress,
+                                      &params, &tuned, error));
     struct akunu_profile full = {
         .size = size,
         .skinny_scale32 = tuned.skinny_max[AK_BACKEND_PROFILE_SCALE32],
@@ -43,12 +46,11 @@ static ak_status tune(const char *cpu, unsigned n_threads, unsigned n_runs, akun
     return ak_api_copy_out(out, size, &full, sizeof full, "akunu_profile", error);
 }
 
-enum akunu_status akunu_profile_tune(const char *cpu, unsigned n_threads, unsigned n_runs,
-                                     akunu_fraction_fn *progress, void *user,
+enum akunu_status akunu_profile_tune(const struct akunu_tune_params *params,
                                      struct akunu_profile *out, size_t size)
 {
     struct ak_error error = { 0 };
-    tune(cpu, n_threads, n_runs, progress, user, out, size, &error);
+    tune(params, out, size, &error);
     return ak_api_finish(&error);
 }
 

@@ -38,18 +38,18 @@ enum akunu_status akunu_sequence_load(struct akunu_session *session, akunu_seque
 }
 
 enum akunu_status akunu_sequence_restore(struct akunu_session *session, akunu_sequence sequence,
-                                         const akunu_token *ids, size_t n_ids,
+                                         const struct akunu_ids *prompt,
                                          const struct akunu_prompt_cache *cache, size_t *n_restored)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
     struct akunu_prompt_cache own;
     akunu_prompt_cache_default(&own, sizeof own);
-    if (s && (!n_restored || (!ids && n_ids > 0)))
+    if (s && (!n_restored || !prompt || (!prompt->ids && prompt->n > 0)))
         ak_fail(&error, AKUNU_ERROR_ARGUMENT,
-                "the ids, or where the number of restored tokens goes, are NULL");
+                "the prompt, or where the number of restored tokens goes, is NULL");
     else if (s && ak_api_copy_in(&own, sizeof own, cache, "akunu_prompt_cache", &error) == AKUNU_OK)
-        ak_prompt_cache_restore(s, sequence, ids, n_ids, 0, &own, n_restored, &error);
+        ak_prompt_cache_restore(s, sequence, prompt->ids, prompt->n, 0, &own, n_restored, &error);
     return ak_api_end(session, s, &error);
 }
 

@@ -124,23 +124,37 @@ static ak_status encode_pair(const struct akunu_model *model, const struct texts
                                         encode_form(m, t, out, second, error);
 }
 
-int64_t akunu_model_encode_pair(const struct akunu_model *model, const char *query, size_t n_query,
-                                const char *document, size_t n_document, akunu_token *ids,
-                                size_t capacity, size_t *second)
+void akunu_pair_text_default(struct akunu_pair_text *text, size_t size)
+{
+    static const struct akunu_pair_text full = { .size = 0 };
+    ak_api_give_default(text, size, &full, sizeof full);
+}
+
+static ak_status encode_pair(const struct akunu_model *model, struct akunu_pair_text *given,
+                             struct ids *out, struct ak_error *error)
+{
+    struct akunu_pair_text text = { .size = 0 };
+    if (!given)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the pair is NULL");
+    AK_TRY(ak_api_copy_in(&text, sizeof text, given, "akunu_pair_text", error));
+    if (text.n_query_bytes > INT32_MAX / 2 || text.n_document_bytes > INT32_MAX / 2)
+        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a text has more than %d bytes", INT32_MAX / 2);
+    const struct texts texts = { { text.query, (uint32_t)text.n_query_bytes },
+                                 { text.document, (uint32_t)text.n_document_bytes } };
+    AK_TRY(encode_pair(model, &texts, out, &text.second, error));
+    text.size = given->size;
+    return ak_api_copy_out(given, given->size, &text, sizeof text, "akunu_pair_text", error);
+}
+
+int64_t akunu_model_encode_pair(const struct akunu_model *model, struct akunu_pair_text *text,
+                                akunu_token *ids, size_t capacity)
 {
     struct ak_error error = { 0 };
     struct ids found = { 0 };
-    size_t split = 0;
-    const struct texts texts = { { query, (uint32_t)n_query }, { document, (uint32_t)n_document } };
-    if (n_query > INT32_MAX / 2 || n_document > INT32_MAX / 2)
-        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "a text has more than %d bytes", INT32_MAX / 2);
-    else
-        encode_pair(model, &texts, &found, &split, &error);
-    if (found.values && ids)
+    encode_pair(model, text, &found, &error);
+    if (error.status == AKUNU_OK && found.values && ids)
         memcpy(ids, found.values, (found.n < capacity ? found.n : capacity) * sizeof *ids);
     ak_free(found.values);
-    if (second)
-        *second = split;
     return ak_api_finish(&error) == AKUNU_OK ? (int64_t)found.n : -1;
 }
 

@@ -14,7 +14,7 @@ static enum akunu_status fail_past_end(const char *what, size_t i)
     return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info, size_t size)
+enum akunu_status akunu_get_format(size_t i, struct akunu_format_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     const struct ak_provider_format *format = ak_provider_format_at(i);
@@ -26,7 +26,8 @@ enum akunu_status akunu_format_at(size_t i, struct akunu_format_info *info, size
     return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info *info, size_t size)
+enum akunu_status akunu_get_architecture(size_t i, struct akunu_architecture_info *info,
+                                         size_t size)
 {
     struct ak_error error = { 0 };
     const struct ak_family *const *family = ak_family_list();
@@ -46,7 +47,7 @@ enum akunu_status akunu_architecture_at(size_t i, struct akunu_architecture_info
     return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info, size_t size)
+enum akunu_status akunu_get_type(size_t i, struct akunu_type_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     if (i >= AK_QUANT_COUNT)
@@ -65,7 +66,8 @@ enum akunu_status akunu_type_at(size_t i, struct akunu_type_info *info, size_t s
     return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_quantization_at(size_t i, struct akunu_quantization_info *info, size_t size)
+enum akunu_status akunu_get_quantization(size_t i, struct akunu_quantization_info *info,
+                                         size_t size)
 {
     struct ak_error error = { 0 };
     const struct ak_hf_quantization *q = ak_hf_quantization_at(i);
@@ -90,7 +92,7 @@ static ak_status find_device(size_t i, struct akunu_device_info *out, struct ak_
                    "this build has no backend but the CPU's: it was configured without OpenCL");
 }
 
-enum akunu_status akunu_device_at(size_t i, struct akunu_device_info *info, size_t size)
+enum akunu_status akunu_get_device(size_t i, struct akunu_device_info *info, size_t size)
 {
     struct ak_error error = { 0 };
     struct akunu_device_info full = { 0 };

@@ -1,4 +1,4 @@
-/* akunu_roofline_measure and akunu_chip_get: rooflines of the CPU or of a model's backend, and the
+/* akunu_roofline_measure and akunu_get_chip: rooflines of the CPU or of a model's backend, and the
  * chip's description. */
 #include <string.h>
 
@@ -51,13 +51,7 @@ enum akunu_status akunu_roofline_measure_model(const struct akunu_model *model, 
     return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_roofline_measure_all(unsigned n_threads, struct akunu_roofline *out,
-                                             size_t size)
-{
-    return akunu_roofline_measure(NULL, n_threads, AKUNU_MEASURE_ALL, out, size);
-}
-
-enum akunu_status akunu_chip_get(struct akunu_chip *out, size_t size)
+enum akunu_status akunu_get_chip(struct akunu_chip *out, size_t size)
 {
     struct ak_error error = { 0 };
     struct ak_chip chip;

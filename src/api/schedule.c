@@ -124,8 +124,8 @@ enum akunu_status akunu_scheduler_get_stats(struct akunu_scheduler *scheduler,
     return ak_api_finish(&error);
 }
 
-enum akunu_status akunu_scheduler_slot_at(struct akunu_scheduler *scheduler, size_t i,
-                                          struct akunu_scheduler_slot *slot, size_t size)
+enum akunu_status akunu_scheduler_get_slot(struct akunu_scheduler *scheduler, size_t i,
+                                           struct akunu_scheduler_slot *slot, size_t size)
 {
     struct ak_error error = { 0 };
     struct akunu_scheduler_slot full;

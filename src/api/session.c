@@ -103,8 +103,8 @@ unsigned akunu_session_threads(const struct akunu_session *session)
     return session ? session->inner->options.n_threads : 0;
 }
 
-enum akunu_status akunu_session_counters(struct akunu_session *session, struct akunu_counters *out,
-                                         size_t size)
+enum akunu_status akunu_session_get_counters(struct akunu_session *session,
+                                             struct akunu_counters *out, size_t size)
 {
     struct ak_error error = { 0 };
     const struct ak_session *s = ak_api_begin(session, &error);
@@ -121,7 +121,7 @@ enum akunu_status akunu_session_counters(struct akunu_session *session, struct a
     return ak_api_end(session, s, &error);
 }
 
-enum akunu_status akunu_session_time(struct akunu_session *session, bool on)
+enum akunu_status akunu_session_set_timing(struct akunu_session *session, bool on)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
@@ -130,8 +130,8 @@ enum akunu_status akunu_session_time(struct akunu_session *session, bool on)
     return ak_api_end(session, s, &error);
 }
 
-enum akunu_status akunu_session_time_at(struct akunu_session *session, size_t i,
-                                        struct akunu_time *out, size_t size)
+enum akunu_status akunu_session_get_time(struct akunu_session *session, size_t i,
+                                         struct akunu_time *out, size_t size)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
@@ -257,16 +257,16 @@ const float *akunu_session_logits(struct akunu_session *session, size_t i)
 }
 
 enum akunu_status akunu_session_prefill(struct akunu_session *session, akunu_sequence sequence,
-                                        const akunu_token *ids, size_t n, akunu_cancel_fn *cancel,
+                                        const struct akunu_ids *prompt, akunu_cancel_fn *cancel,
                                         void *user, size_t *last)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
-    if (s && (!ids || !last))
+    if (s && (!prompt || !prompt->ids || !last))
         ak_fail(&error, AKUNU_ERROR_ARGUMENT,
-                "the ids, or where the last token's index goes, are NULL");
+                "the prompt, or where the last token's index goes, is NULL");
     else if (s)
-        ak_session_prefill(s, sequence, ids, n, cancel, user, last, &error);
+        ak_session_prefill(s, sequence, prompt->ids, prompt->n, cancel, user, last, &error);
     return ak_api_end(session, s, &error);
 }
 
@@ -287,8 +287,7 @@ void akunu_session_number_texts(struct akunu_session *session, size_t first)
 }
 
 enum akunu_status akunu_session_embed(struct akunu_session *session, const struct akunu_ids *texts,
-                                      size_t n, const struct akunu_embedding *embedding,
-                                      akunu_cancel_fn *cancel, void *user, float *out)
+                                      size_t n, const struct akunu_embedding *embedding, float *out)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
@@ -299,7 +298,7 @@ enum akunu_status akunu_session_embed(struct akunu_session *session, const struc
             ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                     "the texts, or where the embeddings go, are NULL");
         else
-            ak_session_embed(s, texts, NULL, n, &full, cancel, user, out, &error);
+            ak_session_embed(s, texts, NULL, n, &full, out, &error);
     }
     return ak_api_end(session, s, &error);
 }

@@ -256,36 +256,44 @@ static ak_status copy_params(const struct akunu_transcription *given,
     return copy_vad_params(params->vad_params, &vad->params, error);
 }
 
-/* NULL handles of a call. */
-static bool check_handles(const struct ak_session *s, const struct akunu_audio *audio,
-                          struct ak_error *error)
+static ak_status check_clip(const struct akunu_clip *clip, struct ak_error *error)
 {
-    if (s && !audio)
-        ak_fail(error, AKUNU_ERROR_ARGUMENT, "the audio is NULL");
-    return s && audio;
+    return clip->audio && clip->on_segment ?
+               AKUNU_OK :
+               ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s of a clip is NULL",
+                       clip->audio ? "the callback for segments" : "the audio");
 }
 
-enum akunu_status akunu_session_transcribe(struct akunu_session *session, struct akunu_audio *audio,
-                                           const struct akunu_transcription *given,
-                                           akunu_segment_fn *on_segment,
-                                           akunu_fraction_fn *on_progress, void *user,
-                                           const char **language)
+void akunu_clip_default(struct akunu_clip *clip, size_t size)
+{
+    static const struct akunu_clip full = { .size = 0 };
+    ak_api_give_default(clip, size, &full, sizeof full);
+}
+
+static ak_status transcribe(struct ak_session *s, const struct akunu_clip *given, int32_t *language,
+                            struct ak_error *error)
+{
+    struct akunu_clip own = { .size = 0 };
+    struct akunu_transcription params;
+    struct ak_transcribe_clip clip = { .asked = &params };
+    AK_TRY(ak_api_copy_in(&own, sizeof own, given, "akunu_clip", error));
+    AK_TRY(check_clip(&own, error));
+    AK_TRY(copy_params(own.params, &params, &clip.vad, error));
+    clip.audio = own.audio->inner;
+    clip.sink = (struct ak_transcribe_sink){ .on_segment = own.on_segment,
+                                             .on_progress = own.progress,
+                                             .user = own.user };
+    return ak_transcribe(s, &clip, language, error);
+}
+
+enum akunu_status akunu_session_transcribe(struct akunu_session *session,
+                                           const struct akunu_clip *clip, const char **language)
 {
     struct ak_error error = { 0 };
-    struct akunu_transcription params;
     int32_t found = 0;
-    struct ak_transcribe_clip clip = {
-        .asked = &params,
-        .sink = { .on_segment = on_segment, .on_progress = on_progress, .user = user }
-    };
     struct ak_session *s = ak_api_begin(session, &error);
-    if (s && !on_segment)
-        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the callback for segments is NULL");
-    else if (check_handles(s, audio, &error) &&
-             copy_params(given, &params, &clip.vad, &error) == AKUNU_OK) {
-        clip.audio = audio->inner;
-        ak_transcribe(s, &clip, &found, &error);
-    }
+    if (s)
+        transcribe(s, clip, &found, &error);
     if (language)
         *language = ak_speech_language_code(found);
     return ak_api_end(session, s, &error);
@@ -307,7 +315,7 @@ static bool on_clip_segment(const struct akunu_segment *segment, void *user)
 static bool on_clip_progress(double fraction, void *user)
 {
     const struct akunu_clip *clip = user;
-    return !clip->on_progress || clip->on_progress(fraction, clip->user);
+    return !clip->progress || clip->progress(fraction, clip->user);
 }
 
 static void end_clip(struct akunu_clip *clip, const struct ak_error *error, int32_t language)
@@ -327,9 +335,7 @@ static void on_clip_end(const struct ak_error *error, int32_t language, void *us
 static ak_status open_clip(struct clip_source *source, const struct akunu_clip *given,
                            struct ak_transcribe_clip *out, struct ak_error *error)
 {
-    if (!given->audio || !given->on_segment)
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s of a clip is NULL",
-                       given->audio ? "the callback for segments" : "the audio");
+    AK_TRY(check_clip(given, error));
     AK_TRY(copy_params(given->params, &source->params, &out->vad, error));
     struct akunu_clip *clip = ak_alloc(1, sizeof *clip);
     if (!clip)
@@ -345,13 +351,13 @@ static ak_status open_clip(struct clip_source *source, const struct akunu_clip *
 static bool next_clip(struct ak_transcribe_clip *out, void *user)
 {
     struct clip_source *source = user;
-    struct akunu_clip given = { 0 };
+    struct akunu_clip given = { .size = sizeof given };
     while (source->next(&given, source->user)) {
         struct ak_error error = { 0 };
         if (open_clip(source, &given, out, &error) == AKUNU_OK)
             return true;
         end_clip(&given, &error, 0);
-        given = (struct akunu_clip){ 0 };
+        given = (struct akunu_clip){ .size = sizeof given };
     }
     return false;
 }
@@ -444,7 +450,9 @@ enum akunu_status akunu_session_languages(struct akunu_session *session, struct 
     struct akunu_transcription params;
     struct ak_transcribe_vad vad = { .silero = NULL };
     struct ak_session *s = ak_api_begin(session, &error);
-    if (check_handles(s, audio, &error) && copy_params(given, &params, &vad, &error) == AKUNU_OK)
+    if (s && !audio)
+        ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the audio is NULL");
+    else if (s && copy_params(given, &params, &vad, &error) == AKUNU_OK)
         ak_transcribe_languages(s, audio->inner, &params, &vad, probabilities, n, &error);
     return ak_api_end(session, s, &error);
 }

@@ -128,8 +128,8 @@ START_TEST(scale_of_zero)
     ck_assert(info.n_parameters == adapted.n_parameters &&
               strcmp(info.weight_type, adapted.weight_type) == 0 &&
               info.token_weight_bytes < adapted.token_weight_bytes);
-    akunu_memory_report(base, NULL, &memory, sizeof memory);
-    akunu_memory_report(sum, NULL, &more, sizeof more);
+    akunu_model_get_memory(base, NULL, &memory, sizeof memory);
+    akunu_model_get_memory(sum, NULL, &more, sizeof more);
     ck_assert(memory.packed < more.packed && memory.mapped == more.mapped);
     free(want);
     free(got);
@@ -166,10 +166,10 @@ START_TEST(same_bits)
 END_TEST
 
 /* Appends a token to an array that ends with −1. */
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     akunu_token *tokens = user;
-    (void)text, (void)n_bytes;
+    (void)index, (void)text, (void)n_bytes;
     while (*tokens >= 0)
         tokens++;
     *tokens = token;
@@ -194,13 +194,17 @@ START_TEST(greedy_text)
     generation.max_tokens = N;
     struct akunu_session *session = golden_session(model, 2, 512, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session), other = akunu_sequence_new(session);
-    ck_assert_msg(akunu_session_generate(session, sequence, text.ids, text.n_prompt, &generation,
-                                         on_piece, NULL, tokens, NULL) == AKUNU_OK,
+    generation.on_piece = on_piece;
+    generation.user = tokens;
+    ck_assert_msg(akunu_session_generate(session, sequence,
+                                         &(struct akunu_ids){ text.ids, text.n_prompt },
+                                         &generation, NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
     size_t last;
-    ck_assert_int_eq(
-        akunu_session_prefill(session, other, text.ids, text.n_prompt, NULL, NULL, &last),
-        AKUNU_OK);
+    ck_assert_int_eq(akunu_session_prefill(session, other,
+                                           &(struct akunu_ids){ text.ids, text.n_prompt }, NULL,
+                                           NULL, &last),
+                     AKUNU_OK);
     for (int i = 0; i < N; i++) {
         const float *logits = akunu_session_logits(session, last);
         akunu_token best = 0;

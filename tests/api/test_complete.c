@@ -28,9 +28,10 @@ struct heard {
     size_t n_tokens, n_bytes;
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct heard *h = user;
+    (void)index;
     ck_assert(h->n_tokens < TOKENS_MAX && n_bytes < sizeof h->text - h->n_bytes);
     if (token >= 0)
         h->tokens[h->n_tokens++] = token;
@@ -74,8 +75,11 @@ static size_t generate(const struct akunu_model *model, const char *prompt, unsi
                                        ids, TOKENS_MAX);
     ck_assert(n > 0 && n < TOKENS_MAX);
     *h = (struct heard){ .n_tokens = 0 };
-    ck_assert_int_eq(akunu_session_generate(session, akunu_sequence_new(session), ids, (size_t)n,
-                                            &generation, on_piece, NULL, h, NULL),
+    generation.on_piece = on_piece;
+    generation.user = h;
+    ck_assert_int_eq(akunu_session_generate(session, akunu_sequence_new(session),
+                                            &(struct akunu_ids){ ids, (size_t)n }, &generation,
+                                            NULL),
                      AKUNU_OK);
     akunu_session_free(session);
     return (size_t)n;
@@ -96,8 +100,9 @@ static void completes(const struct akunu_model *model, const char *text, const c
     struct akunu_result r = { .size = sizeof r };
     size_t n = generate(model, prompt, flags, &want);
     struct akunu_session *session = open_session(model);
+    generation.user = &got;
     ck_assert_msg(akunu_session_complete(session, -1, text, text ? strlen(text) : 0, &completion,
-                                         on_piece, NULL, &got, &r) == AKUNU_OK,
+                                         &r) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert(r.n_prompt == n && r.n_kept == 0 && r.n_generated == 8);
     check_same(&got, &want);
@@ -172,16 +177,19 @@ START_TEST(kept_prefixes)
     completion.form = AKUNU_PROMPT_RAW;
 
     strcpy(text[0], " the the the");
-    ck_assert_int_eq(akunu_session_complete(session, sequence, text[0], strlen(text[0]),
-                                            &completion, on_piece, NULL, &h, &r),
-                     AKUNU_OK);
+    generation.on_piece = on_piece;
+    generation.user = &h;
+    ck_assert_int_eq(
+        akunu_session_complete(session, sequence, text[0], strlen(text[0]), &completion, &r),
+        AKUNU_OK);
     ck_assert(r.n_prompt == 3 && r.n_kept == 0);
 
     /* the same again: all but the last token is there; what came after it is gone */
     struct heard again = { .n_tokens = 0 };
-    ck_assert_int_eq(akunu_session_complete(session, sequence, text[0], strlen(text[0]),
-                                            &completion, on_piece, NULL, &again, &r),
-                     AKUNU_OK);
+    generation.user = &again;
+    ck_assert_int_eq(
+        akunu_session_complete(session, sequence, text[0], strlen(text[0]), &completion, &r),
+        AKUNU_OK);
     ck_assert(r.n_prompt == 1 && r.n_kept == 2);
     check_same(&again, &h);
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), 3 + 7);
@@ -189,9 +197,9 @@ START_TEST(kept_prefixes)
     /* longer, and different from the third token on */
     size_t n = generate(model, " the the( the", 0, &want);
     h = (struct heard){ .n_tokens = 0 };
-    ck_assert_int_eq(akunu_session_complete(session, sequence, " the the( the", 13, &completion,
-                                            on_piece, NULL, &h, &r),
-                     AKUNU_OK);
+    generation.user = &h;
+    ck_assert_int_eq(
+        akunu_session_complete(session, sequence, " the the( the", 13, &completion, &r), AKUNU_OK);
     ck_assert(r.n_kept == 2 && r.n_prompt == n - 2);
     check_same(&h, &want);
 
@@ -206,22 +214,25 @@ START_TEST(kept_prefixes)
         same++;
     generate(model, text[1], 0, &want);
     h = (struct heard){ .n_tokens = 0 };
-    ck_assert_int_eq(akunu_session_complete(session, sequence, text[1], (size_t)n_text, &completion,
-                                            on_piece, NULL, &h, &r),
-                     AKUNU_OK);
+    generation.user = &h;
+    ck_assert_int_eq(
+        akunu_session_complete(session, sequence, text[1], (size_t)n_text, &completion, &r),
+        AKUNU_OK);
     ck_assert_uint_eq(r.n_kept, same);
     ck_assert_uint_gt(r.n_kept, 3);
     check_same(&h, &want);
 
     /* a sequence of the call's own leaves no trace, also if the call fails */
-    for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(akunu_session_complete(session, -1, "Hi", 2, &completion, NULL,
-                                                i % 2 ? cancel : NULL, NULL, NULL),
+    generation.on_piece = NULL;
+    for (int i = 0; i < 4; i++) {
+        generation.cancel = i % 2 ? cancel : NULL;
+        ck_assert_int_eq(akunu_session_complete(session, -1, "Hi", 2, &completion, NULL),
                          i % 2 ? AKUNU_ERROR_CANCELLED : AKUNU_OK);
+    }
+    generation.cancel = NULL;
     ck_assert_int_ge(akunu_sequence_new(session), 0);
-    ck_assert_int_eq(
-        akunu_session_complete(session, -1, "Hi", 2, &completion, NULL, NULL, NULL, NULL),
-        AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_complete(session, -1, "Hi", 2, &completion, NULL),
+                     AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "in use (max_sequences)");
     akunu_session_free(session);
     akunu_model_free(model);
@@ -233,9 +244,7 @@ static void refuses(struct akunu_session *session, const char *text, size_t n_by
 {
     struct akunu_result r = { .size = sizeof r, .n_generated = 7 };
     forget();
-    ck_assert_int_eq(
-        akunu_session_complete(session, -1, text, n_bytes, &completion, NULL, NULL, NULL, &r),
-        status);
+    ck_assert_int_eq(akunu_session_complete(session, -1, text, n_bytes, &completion, &r), status);
     failed_with(status, said);
     ck_assert_uint_eq(r.n_generated, 0);
 }
@@ -284,19 +293,15 @@ START_TEST(refusals)
     refuses(session, "Hi", 2, AKUNU_ERROR_ARGUMENT, "the one that generates");
     generation.draft = NULL;
 
-    ck_assert_int_eq(akunu_session_complete(session, 5, "Hi", 2, NULL, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_complete(session, 5, "Hi", 2, NULL, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no sequence 5");
-    ck_assert_int_eq(akunu_session_complete(NULL, -1, "Hi", 2, NULL, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_complete(NULL, -1, "Hi", 2, NULL, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the session is NULL");
-    ck_assert_int_eq(akunu_session_complete(session, -1, "Hi", 2, NULL, NULL, NULL, NULL, &r),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_complete(session, -1, "Hi", 2, NULL, &r), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_result");
     completion.size = 8;
-    ck_assert_int_eq(
-        akunu_session_complete(session, -1, "Hi", 2, &completion, NULL, NULL, NULL, NULL),
-        AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_complete(session, -1, "Hi", 2, &completion, NULL),
+                     AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_completion");
     akunu_session_free(session);
     akunu_model_free(model);

@@ -45,14 +45,15 @@ START_TEST(sizes)
     akunu_chat_default(NULL, sizeof chat);
     for (size_t size = 1; size <= sizeof memory; size += 3) {
         memset(&memory, 0x5a, sizeof memory);
-        ck_assert_int_eq(akunu_memory_report(model, NULL, &memory, size), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_memory(model, NULL, &memory, size), AKUNU_OK);
         for (size_t i = size; i < sizeof memory; i++)
             ck_assert_int_eq(((char *)&memory)[i], 0x5a);
     }
-    ck_assert_int_eq(akunu_memory_report(model, NULL, &memory, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_model_get_memory(model, NULL, &memory, 0), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no struct akunu_memory is given");
     forget();
-    ck_assert_int_eq(akunu_memory_report(model, NULL, NULL, sizeof memory), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_model_get_memory(model, NULL, NULL, sizeof memory),
+                     AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no struct akunu_memory is given");
     akunu_model_free(model);
 }
@@ -230,7 +231,7 @@ START_TEST(memory)
         struct akunu_model *model = akunu_model_load(test_path("models/mixed.gguf"), &params);
         ck_assert_msg(model != NULL, "%s", akunu_last_error());
         const struct ak_model *inner = model->inner;
-        ck_assert_int_eq(akunu_memory_report(model, NULL, &m, sizeof m), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_memory(model, NULL, &m, sizeof m), AKUNU_OK);
         ck_assert_uint_eq(m.mapped, 546784);
         ck_assert(m.packed == inner->weights.block_bytes + inner->weights.vector_bytes &&
                   inner->weights.block_bytes > 400000 && inner->weights.vector_bytes >= 3 * 1024);
@@ -243,7 +244,7 @@ START_TEST(memory)
         ck_assert_uint_eq(m.table, tables[0] + tables[1] + tables[2]);
         ck_assert(m.kv == 0 && m.scratch == 0);
         struct akunu_session *session = open_session(model);
-        ck_assert_int_eq(akunu_memory_report(model, session, &with, sizeof with), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_memory(model, session, &with, sizeof with), AKUNU_OK);
         ck_assert_uint_eq(with.kv, session->inner->kv.pool_bytes);
         ck_assert_uint_eq(with.scratch, ak_session_scratch_bytes(session->inner));
         ck_assert(with.kv > 0 && with.scratch > 0 && with.packed == m.packed);
@@ -257,7 +258,7 @@ START_TEST(memory)
     akunu_cache_free(cache);
     ck_assert_int_eq(remove(path), 0);
     ck_assert_int_eq(remove(dir), 0);
-    ck_assert_int_eq(akunu_memory_report(NULL, NULL, &m, sizeof m), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_model_get_memory(NULL, NULL, &m, sizeof m), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the model is NULL");
 }
 END_TEST
@@ -289,11 +290,14 @@ START_TEST(sessions)
     failed_with(AKUNU_ERROR_ARGUMENT, "416");
     ck_assert_uint_eq(akunu_sequence_length(s, a), 3);
 
-    ck_assert_int_eq(akunu_session_prefill(s, b, NULL, 1, NULL, NULL, &last), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_session_prefill(s, b, ids, 3, NULL, NULL, NULL), AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "the ids, or where the last token's index goes");
+    ck_assert_int_eq(akunu_session_prefill(s, b, &(struct akunu_ids){ NULL, 1 }, NULL, NULL, &last),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_prefill(s, b, &(struct akunu_ids){ ids, 3 }, NULL, NULL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
+    failed_with(AKUNU_ERROR_ARGUMENT, "the prompt, or where the last token's index goes");
     ck_assert_uint_eq(akunu_sequence_length(s, b), 0);
-    ck_assert_int_eq(akunu_session_prefill(s, b, ids, 3, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_prefill(s, b, &(struct akunu_ids){ ids, 3 }, NULL, NULL, &last),
+                     AKUNU_OK);
     ck_assert(last == 2 && akunu_session_logits(s, 2));
 
     ck_assert_int_eq(akunu_sequence_rewind(s, a, 2), AKUNU_OK);
@@ -352,16 +356,17 @@ START_TEST(null_session)
     const enum akunu_status all[] = {
         akunu_sequence_rewind(NULL, 0, 0),
         akunu_session_decode(NULL, &token, 1),
-        akunu_session_prefill(NULL, 0, &id, 1, NULL, NULL, &n),
-        akunu_session_embed(NULL, &text, 1, NULL, NULL, NULL, out),
-        akunu_session_generate(NULL, 0, &id, 1, NULL, NULL, NULL, NULL, NULL),
-        akunu_session_generate_parallel(NULL, &sequence, 1, &id, 1, NULL, NULL, NULL, NULL, NULL),
-        akunu_session_counters(NULL, &counters, sizeof counters),
-        akunu_session_time(NULL, true),
-        akunu_session_time_at(NULL, 0, &time, sizeof time),
+        akunu_session_prefill(NULL, 0, &(struct akunu_ids){ &id, 1 }, NULL, NULL, &n),
+        akunu_session_embed(NULL, &text, 1, NULL, out),
+        akunu_session_generate(NULL, 0, &(struct akunu_ids){ &id, 1 }, NULL, NULL),
+        akunu_session_generate_parallel(NULL, &sequence, 1, &(struct akunu_ids){ &id, 1 }, NULL,
+                                        NULL),
+        akunu_session_get_counters(NULL, &counters, sizeof counters),
+        akunu_session_set_timing(NULL, true),
+        akunu_session_get_time(NULL, 0, &time, sizeof time),
         akunu_sequence_save(NULL, 0, "/nowhere/x"),
         akunu_sequence_load(NULL, 0, "/nowhere/x"),
-        akunu_sequence_restore(NULL, 0, &id, 1, NULL, &n),
+        akunu_sequence_restore(NULL, 0, &(struct akunu_ids){ &id, 1 }, NULL, &n),
         akunu_sequence_keep(NULL, 0, 1, NULL),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -386,20 +391,22 @@ START_TEST(counters_and_times)
     struct akunu_model *model = load("models/mixed.gguf");
     struct akunu_session *s = open_session(model);
     akunu_sequence a = akunu_sequence_new(s);
-    ck_assert_int_eq(akunu_session_counters(s, &c, sizeof c), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_get_counters(s, &c, sizeof c), AKUNU_OK);
     ck_assert(c.passes == 0 && c.tokens == 0 && c.gemv == 0 && c.skinny == 0 && c.gemm == 0);
-    ck_assert_int_eq(akunu_session_prefill(s, a, ids, 20, NULL, NULL, &last), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_counters(s, &c, sizeof c), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_prefill(s, a, &(struct akunu_ids){ ids, 20 }, NULL, NULL, &last),
+                     AKUNU_OK);
+    ck_assert_int_eq(akunu_session_get_counters(s, &c, sizeof c), AKUNU_OK);
     ck_assert(c.passes == 2 && c.tokens == 20); /* of 16 and 4 tokens */
     struct ak_backend_counts counts = { 0 };
     ak_session_counts(s->inner, &counts);
     ck_assert(c.gemv == counts.gemv && c.skinny == counts.skinny && c.gemm == counts.gemm);
-    ck_assert_int_eq(akunu_session_counters(s, NULL, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_get_counters(s, NULL, 0), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_counters");
 
-    ck_assert_int_eq(akunu_session_time(s, true), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_prefill(s, a, ids, 2, NULL, NULL, &last), AKUNU_OK);
-    for (; akunu_session_time_at(s, n, &t, sizeof t) == AKUNU_OK; n++) {
+    ck_assert_int_eq(akunu_session_set_timing(s, true), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_prefill(s, a, &(struct akunu_ids){ ids, 2 }, NULL, NULL, &last),
+                     AKUNU_OK);
+    for (; akunu_session_get_time(s, n, &t, sizeof t) == AKUNU_OK; n++) {
         ck_assert(ak_session_time_at(s->inner, n, &inner));
         own = (struct akunu_time){ .name = inner.name,
                                    .calls = inner.calls,
@@ -412,11 +419,11 @@ START_TEST(counters_and_times)
     }
     ck_assert_uint_gt(n_called, 5);
     failed_with(AKUNU_ERROR_ARGUMENT, "times have no row");
-    ck_assert_int_eq(akunu_session_time_at(s, 0, NULL, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_get_time(s, 0, NULL, 0), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_time");
-    ck_assert_int_eq(akunu_session_time(s, true), AKUNU_OK); /* from 0 */
+    ck_assert_int_eq(akunu_session_set_timing(s, true), AKUNU_OK); /* from 0 */
     for (size_t i = 0; i < n; i++) {
-        ck_assert_int_eq(akunu_session_time_at(s, i, &t, sizeof t), AKUNU_OK);
+        ck_assert_int_eq(akunu_session_get_time(s, i, &t, sizeof t), AKUNU_OK);
         ck_assert_uint_eq(t.calls, 0);
     }
     akunu_session_free(s);
@@ -433,33 +440,32 @@ START_TEST(embeddings)
     struct akunu_model *model = load("model.gguf");
     struct akunu_session *s = open_session(model);
     double sum = 0.0;
-    ck_assert_int_eq(akunu_session_embed(s, texts, 2, NULL, NULL, NULL, out), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(s, texts, 2, NULL, out), AKUNU_OK);
     for (int i = 0; i < 64; i++)
         sum += (double)out[i] * (double)out[i];
     ck_assert(fabs(sum - 1.0) < 1e-5);
     akunu_embedding_default(&e, sizeof e);
     e.pooling = AKUNU_POOLING_CLS;
-    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, NULL, NULL, first), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, first), AKUNU_OK);
     e.pooling = AKUNU_POOLING_MEAN;
     e.normalize = AKUNU_NORMALIZE_NONE;
-    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, NULL, NULL, mean), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, mean), AKUNU_OK);
     ck_assert(memcmp(first, out, sizeof first) != 0 && memcmp(mean, out, sizeof mean) != 0 &&
               memcmp(first, mean, sizeof mean) != 0);
-    ck_assert_int_eq(akunu_session_embed(s, NULL, 0, NULL, NULL, NULL, NULL), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_embed(s, NULL, 1, NULL, NULL, NULL, out), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_embed(s, NULL, 0, NULL, NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(s, NULL, 1, NULL, out), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the texts, or where the embeddings go");
     forget();
-    ck_assert_int_eq(akunu_session_embed(s, texts, 1, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_embed(s, texts, 1, NULL, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the texts, or where the embeddings go");
     e.size = offsetof(struct akunu_embedding, normalize); /* an older program's */
-    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, NULL, NULL, mean), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, mean), AKUNU_OK);
     sum = 0.0;
     for (int i = 0; i < 64; i++)
         sum += (double)mean[i] * (double)mean[i];
     ck_assert(fabs(sum - 1.0) < 1e-5);
     e.size = 8;
-    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, NULL, NULL, out), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, out), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_embedding");
     akunu_session_free(s);
     akunu_model_free(model);
@@ -480,7 +486,8 @@ START_TEST(saved)
     snprintf(path, sizeof path, "%s/x", dir);
     for (int i = 0; i < 140; i++)
         ids[i] = 5 + i % 7;
-    ck_assert_int_eq(akunu_session_prefill(s, a, ids, 140, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_session_prefill(s, a, &(struct akunu_ids){ ids, 140 }, NULL, NULL, &last), AKUNU_OK);
     ck_assert_int_eq(akunu_sequence_save(s, a, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the path is NULL");
     forget();
@@ -503,7 +510,8 @@ START_TEST(saved)
     cache.size = sizeof cache;
     ck_assert_int_eq(akunu_sequence_keep(s, a, 140, &cache), AKUNU_OK);
     ck_assert_int_eq(akunu_sequence_rewind(s, b, 0), AKUNU_OK);
-    ck_assert_int_eq(akunu_sequence_restore(s, b, ids, 140, &cache, &n), AKUNU_OK);
+    ck_assert_int_eq(akunu_sequence_restore(s, b, &(struct akunu_ids){ ids, 140 }, &cache, &n),
+                     AKUNU_OK);
     ck_assert_msg(n == 139 && akunu_sequence_length(s, b) == 139, "%zu restored", n);
     ck_assert_int_eq(remove(path), 0);
 
@@ -521,15 +529,19 @@ START_TEST(saved)
     cache.file = path;
 
     ck_assert_int_eq(akunu_sequence_rewind(s, b, 0), AKUNU_OK);
-    ck_assert_int_eq(akunu_sequence_restore(s, b, ids, 2, &cache, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_sequence_restore(s, b, &(struct akunu_ids){ ids, 2 }, &cache, NULL),
+                     AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "where the number of restored tokens goes");
     forget();
-    ck_assert_int_eq(akunu_sequence_restore(s, b, NULL, 2, &cache, &n), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_sequence_restore(s, b, &(struct akunu_ids){ NULL, 2 }, &cache, &n),
+                     AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "where the number of restored tokens goes");
-    ck_assert_int_eq(akunu_sequence_restore(s, b, NULL, 0, &cache, &n), AKUNU_OK);
+    ck_assert_int_eq(akunu_sequence_restore(s, b, &(struct akunu_ids){ NULL, 0 }, &cache, &n),
+                     AKUNU_OK);
     ck_assert_uint_eq(n, 0);
     cache.size = 8;
-    ck_assert_int_eq(akunu_sequence_restore(s, b, ids, 2, &cache, &n), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_sequence_restore(s, b, &(struct akunu_ids){ ids, 2 }, &cache, &n),
+                     AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_prompt_cache");
     forget();
     ck_assert_int_eq(akunu_sequence_keep(s, a, 2, &cache), AKUNU_ERROR_ARGUMENT);
@@ -545,19 +557,13 @@ struct heard {
     akunu_token tokens[64];
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
-    struct heard *h = user;
+    struct heard *h = (struct heard *)user + index;
     (void)text, (void)n_bytes;
     if (token >= 0)
         h->tokens[h->n++] = token;
     return h->n != h->stop_at;
-}
-
-static bool on_completion(size_t index, akunu_token token, const char *text, size_t n_bytes,
-                          void *user)
-{
-    return on_piece(token, text, n_bytes, (struct heard *)user + index);
 }
 
 static bool on_cancel(void *user)
@@ -584,18 +590,24 @@ START_TEST(generating)
 
     /* the sampling and the limits are the caller's; the callbacks get `user` */
     struct heard greedy = { 0 }, again = { 0 }, stopped = { .stop_at = 2 };
-    ck_assert_int_eq(akunu_session_generate(s, a, ids, 20, &g, on_piece, on_cancel, &greedy, &r),
+    g.on_piece = on_piece;
+    g.cancel = on_cancel;
+    g.user = &greedy;
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 20 }, &g, &r),
                      AKUNU_OK);
     ck_assert(greedy.n == 5 && greedy.n_asked >= 2 + 4 && r.stop == AKUNU_STOP_LENGTH &&
               r.n_prompt == 20 && r.n_generated == 5 && r.size == sizeof r);
     ck_assert_uint_eq(akunu_sequence_length(s, a), 24);
     ck_assert_uint_eq(akunu_sequence_length(s, other), 0);
     ck_assert_int_eq(akunu_sequence_rewind(s, a, 0), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_generate(s, a, ids, 20, &g, on_piece, NULL, &again, NULL),
+    g.cancel = NULL;
+    g.user = &again;
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 20 }, &g, NULL),
                      AKUNU_OK);
     ck_assert_mem_eq(again.tokens, greedy.tokens, sizeof greedy.tokens);
     ck_assert_int_eq(akunu_sequence_rewind(s, a, 0), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_generate(s, a, ids, 20, &g, on_piece, NULL, &stopped, &r),
+    g.user = &stopped;
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 20 }, &g, &r),
                      AKUNU_OK);
     ck_assert(stopped.n == 2 && r.stop == AKUNU_STOP_CALLBACK && r.n_generated == 2);
 
@@ -604,29 +616,35 @@ START_TEST(generating)
     memset(&r, 0x5a, sizeof r);
     r.size = sizeof r;
     ck_assert_int_eq(akunu_sequence_rewind(s, a, 0), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_generate(s, a, ids, 20, &g, on_piece, on_cancel, &cancelled, &r),
+    g.cancel = on_cancel;
+    g.user = &cancelled;
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 20 }, &g, &r),
                      AKUNU_ERROR_CANCELLED);
     ck_assert(r.n_generated == 0 && r.size == sizeof r);
     memset(&r, 0x5a, sizeof r);
     r.size = sizeof r;
-    ck_assert_int_eq(akunu_session_generate(s, a, NULL, 1, &g, on_piece, NULL, &again, &r),
+    g.cancel = NULL;
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ NULL, 1 }, &g, &r),
                      AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "the ids are NULL");
+    failed_with(AKUNU_ERROR_ARGUMENT, "the prompt is NULL");
     ck_assert(r.n_generated == 0 && r.n_prompt == 0 && r.stop == AKUNU_STOP_CALLBACK);
+    forget();
+    ck_assert_int_eq(akunu_session_generate(s, a, NULL, &g, NULL), AKUNU_ERROR_ARGUMENT);
+    failed_with(AKUNU_ERROR_ARGUMENT, "the prompt is NULL");
 
     /* sizes of the results, the generation and the sampling */
     for (r.size = 0; r.size <= 8; r.size += 4) {
-        ck_assert_int_eq(akunu_session_generate(s, a, ids, 1, &g, NULL, NULL, NULL, &r),
+        ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 1 }, &g, &r),
                          AKUNU_ERROR_ARGUMENT);
         failed_with(AKUNU_ERROR_ARGUMENT, "struct akunu_result");
     }
     ck_assert_uint_eq(akunu_sequence_length(s, a), 0);
     sampling.size = 8;
-    ck_assert_int_eq(akunu_session_generate(s, a, ids, 1, &g, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 1 }, &g, NULL),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_sampling");
     g.size = 8;
-    ck_assert_int_eq(akunu_session_generate(s, a, ids, 1, &g, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 1 }, &g, NULL),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_generation");
     akunu_session_free(s);
@@ -651,18 +669,20 @@ START_TEST(drafts)
     g.max_tokens = 64; /* after 32 passes the draft model is tried, however slow it is */
     g.draft = draft;
     g.draft_sequence = b + 1;
-    ck_assert_int_eq(akunu_session_generate(s, a, &id, 1, &g, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ &id, 1 }, &g, NULL),
                      AKUNU_ERROR_ARGUMENT);
     g.draft_sequence = b;
-    ck_assert_msg(akunu_session_generate(s, a, &id, 1, &g, NULL, NULL, NULL, NULL) == AKUNU_OK,
+    ck_assert_msg(akunu_session_generate(s, a, &(struct akunu_ids){ &id, 1 }, &g, NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert_uint_gt(akunu_sequence_length(draft, b), 0);
     g.draft = s;
-    ck_assert_int_eq(akunu_session_generate(s, a, &id, 1, &g, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ &id, 1 }, &g, NULL),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the one that generates");
-    ck_assert_int_eq(akunu_session_generate(s, a, &id, 1, NULL, NULL, on_cancel,
-                                            &(struct heard){ .cancel_at = 1 }, NULL),
+    akunu_generation_default(&g, sizeof g);
+    g.cancel = on_cancel;
+    g.user = &(struct heard){ .cancel_at = 1 };
+    ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ &id, 1 }, &g, NULL),
                      AKUNU_ERROR_CANCELLED);
     akunu_session_free(draft);
     akunu_session_free(s);
@@ -689,8 +709,11 @@ START_TEST(parallel)
     g.max_tokens = 4;
     memset(r, 0x5a, sizeof r);
     r[0].size = sizeof *r;
-    ck_assert_msg(akunu_session_generate_parallel(s, sequences, N, ids, 3, &g, on_completion,
-                                                  on_cancel, heard, r) == AKUNU_OK,
+    g.on_piece = on_piece;
+    g.cancel = on_cancel;
+    g.user = heard;
+    ck_assert_msg(akunu_session_generate_parallel(s, sequences, N, &(struct akunu_ids){ ids, 3 },
+                                                  &g, r) == AKUNU_OK,
                   "%s", akunu_last_error());
     for (int i = 0; i < N; i++) {
         ck_assert(heard[i].n == 4 && r[i].n_generated == 4 && r[i].n_prompt == 3 &&
@@ -703,33 +726,36 @@ START_TEST(parallel)
     ck_assert_int_eq(akunu_sequence_rewind(s, sequences[0], 0), AKUNU_OK);
 
     /* a failure leaves no forks, and fills the results */
+    g.cancel = NULL;
     sequences[1] = sequences[2] = 7;
     heard[0] = (struct heard){ .cancel_at = 1 };
     memset(r, 0x5a, sizeof r);
     r[0].size = sizeof *r;
+    g.on_piece = NULL;
     ck_assert_int_eq(
-        akunu_session_generate_parallel(s, sequences, N, ids, 3, &g, NULL, on_cancel, heard, r),
+        akunu_session_generate_parallel(s, sequences, N, &(struct akunu_ids){ ids, 3 }, &g, r),
         AKUNU_ERROR_CANCELLED);
     ck_assert(sequences[1] == -1 && sequences[2] == -1 && r[2].n_generated == 0 &&
               r[2].size == sizeof *r);
+    g.cancel = NULL;
     sequences[1] = sequences[2] = 7;
     ck_assert_int_eq(
-        akunu_session_generate_parallel(s, sequences, N, NULL, 3, &g, NULL, NULL, NULL, NULL),
+        akunu_session_generate_parallel(s, sequences, N, &(struct akunu_ids){ NULL, 3 }, &g, NULL),
         AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "the ids are NULL");
+    failed_with(AKUNU_ERROR_ARGUMENT, "the prompt is NULL");
     ck_assert(sequences[0] >= 0 && sequences[1] == -1 && sequences[2] == -1);
     r[0].size = 8;
     ck_assert_int_eq(
-        akunu_session_generate_parallel(s, sequences, N, ids, 3, &g, NULL, NULL, NULL, r),
+        akunu_session_generate_parallel(s, sequences, N, &(struct akunu_ids){ ids, 3 }, &g, r),
         AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "struct akunu_result");
     ck_assert_int_eq(
-        akunu_session_generate_parallel(s, NULL, 2, ids, 3, &g, NULL, NULL, NULL, NULL),
+        akunu_session_generate_parallel(s, NULL, 2, &(struct akunu_ids){ ids, 3 }, &g, NULL),
         AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no sequences are given");
     forget();
     ck_assert_int_eq(
-        akunu_session_generate_parallel(s, sequences, 0, ids, 3, &g, NULL, NULL, NULL, NULL),
+        akunu_session_generate_parallel(s, sequences, 0, &(struct akunu_ids){ ids, 3 }, &g, NULL),
         AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no sequences are given");
     akunu_session_free(s);

@@ -39,7 +39,8 @@ static size_t prefill(struct akunu_session *session, akunu_sequence sequence,
                       const akunu_token *ids, size_t n)
 {
     size_t last;
-    ck_assert_msg(akunu_session_prefill(session, sequence, ids, n, NULL, NULL, &last) == AKUNU_OK,
+    ck_assert_msg(akunu_session_prefill(session, sequence, &(struct akunu_ids){ ids, n }, NULL,
+                                        NULL, &last) == AKUNU_OK,
                   "%s", akunu_last_error());
     return last;
 }

@@ -130,16 +130,17 @@ static void try_all(struct listener *l)
     ck_assert_int_eq(akunu_session_decode(s, &token, 1), AKUNU_ERROR_BUSY);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "in use"));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_session_prefill(s, l->sequence, &id, 1, NULL, NULL, &n),
-                     AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_session_generate(s, l->sequence, &id, 1, NULL, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_BUSY);
     ck_assert_int_eq(
-        akunu_session_generate_parallel(s, sequences, 2, &id, 1, NULL, NULL, NULL, NULL, NULL),
+        akunu_session_prefill(s, l->sequence, &(struct akunu_ids){ &id, 1 }, NULL, NULL, &n),
         AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_session_complete(s, l->sequence, "a", 1, NULL, NULL, NULL, NULL, NULL),
-                     AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_session_embed(s, &text, 1, NULL, NULL, NULL, out), AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(
+        akunu_session_generate(s, l->sequence, &(struct akunu_ids){ &id, 1 }, NULL, NULL),
+        AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(
+        akunu_session_generate_parallel(s, sequences, 2, &(struct akunu_ids){ &id, 1 }, NULL, NULL),
+        AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(akunu_session_complete(s, l->sequence, "a", 1, NULL, NULL), AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(akunu_session_embed(s, &text, 1, NULL, out), AKUNU_ERROR_BUSY);
     ck_assert_ptr_null(akunu_session_logits(s, 0));
     ck_assert_int_eq(akunu_sequence_new(s), -1);
     ck_assert_int_eq(akunu_sequence_fork(s, l->sequence, 0), -1);
@@ -148,10 +149,12 @@ static void try_all(struct listener *l)
     akunu_sequence_free(s, l->sequence);
     ck_assert_int_eq(akunu_sequence_save(s, l->sequence, "/nonexistent/x"), AKUNU_ERROR_BUSY);
     ck_assert_int_eq(akunu_sequence_load(s, l->sequence, "/nonexistent/x"), AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_sequence_restore(s, l->sequence, &id, 1, NULL, &n), AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(
+        akunu_sequence_restore(s, l->sequence, &(struct akunu_ids){ &id, 1 }, NULL, &n),
+        AKUNU_ERROR_BUSY);
     ck_assert_int_eq(akunu_sequence_keep(s, l->sequence, 1, NULL), AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_memory_report(l->model, s, &memory, sizeof memory), AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_session_counters(s, &counters, sizeof counters), AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(akunu_model_get_memory(l->model, s, &memory, sizeof memory), AKUNU_ERROR_BUSY);
+    ck_assert_int_eq(akunu_session_get_counters(s, &counters, sizeof counters), AKUNU_ERROR_BUSY);
 
     /* as a draft of another session's call, too, which is then free again */
     struct akunu_session *other = open_session(l->model);
@@ -159,9 +162,11 @@ static void try_all(struct listener *l)
     generation.draft = s;
     akunu_sequence sequence = akunu_sequence_new(other);
     ck_assert_int_eq(
-        akunu_session_generate(other, sequence, &id, 1, &generation, NULL, NULL, NULL, NULL),
+        akunu_session_generate(other, sequence, &(struct akunu_ids){ &id, 1 }, &generation, NULL),
         AKUNU_ERROR_BUSY);
-    ck_assert_int_eq(akunu_session_prefill(other, sequence, &id, 1, NULL, NULL, &n), AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_session_prefill(other, sequence, &(struct akunu_ids){ &id, 1 }, NULL, NULL, &n),
+        AKUNU_OK);
     akunu_session_free(other);
 
     /* what never changes may be asked at any time */
@@ -174,11 +179,11 @@ static void *in_thread(void *user)
     return NULL;
 }
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct listener *l = user;
     pthread_t thread;
-    (void)text, (void)n_bytes;
+    (void)index, (void)text, (void)n_bytes;
     l->tokens[l->n_calls++] = token;
     if (l->frees) {
         if (l->n_calls == 1)
@@ -210,8 +215,10 @@ static enum akunu_status generate(struct listener *l)
     sampling.seed = 1;
     generation.sampling = &sampling;
     generation.max_tokens = 8;
-    return akunu_session_generate(l->session, l->sequence, ids, 3, &generation, on_piece, NULL, l,
-                                  NULL);
+    generation.on_piece = on_piece;
+    generation.user = l;
+    return akunu_session_generate(l->session, l->sequence, &(struct akunu_ids){ ids, 3 },
+                                  &generation, NULL);
 }
 
 static struct listener listen_to(struct akunu_model *model)
@@ -233,7 +240,8 @@ START_TEST(calls_within_calls)
     uint32_t length = akunu_sequence_length(l.session, l.sequence);
     ck_assert_uint_ge(length, 3); /* nothing was lost, and the session is free again */
     l.n_calls = 0;
-    ck_assert_int_eq(akunu_session_prefill(l.session, l.sequence, ids, 3, on_cancel, &l, &last),
+    ck_assert_int_eq(akunu_session_prefill(l.session, l.sequence, &(struct akunu_ids){ ids, 3 },
+                                           on_cancel, &l, &last),
                      AKUNU_OK);
     ck_assert_uint_eq(l.n_calls, 1);
     ck_assert_uint_eq(akunu_sequence_length(l.session, l.sequence), length + 3);
@@ -266,9 +274,9 @@ START_TEST(a_draft_of_its_own)
     struct akunu_generation generation;
     akunu_generation_default(&generation, sizeof generation);
     generation.draft = l.session;
-    ck_assert_int_eq(
-        akunu_session_generate(l.session, l.sequence, &id, 1, &generation, NULL, NULL, NULL, NULL),
-        AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_generate(l.session, l.sequence, &(struct akunu_ids){ &id, 1 },
+                                            &generation, NULL),
+                     AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "draft"));
     ck_assert_uint_eq(akunu_sequence_length(l.session, l.sequence), 0);
     akunu_session_free(l.session);

@@ -356,7 +356,7 @@ START_TEST(kernels_are_counted)
         for (uint32_t n = 0; n < 2 * N; n += batches[i])
             ck_assert_msg(akunu_session_decode(session, batch + n, batches[i]) == AKUNU_OK, "%s",
                           akunu_last_error());
-        ck_assert_int_eq(akunu_session_counters(session, &counters, sizeof counters), AKUNU_OK);
+        ck_assert_int_eq(akunu_session_get_counters(session, &counters, sizeof counters), AKUNU_OK);
         ck_assert_uint_eq(counters.passes, 2 * N / batches[i]);
         ck_assert_uint_eq(counters.tokens, 2 * N);
         ck_assert_int_eq(counters.gemm > 0, i == 2);
@@ -433,9 +433,10 @@ struct heard {
     size_t n_text;
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct heard *heard = user;
+    (void)index;
     if (token >= 0)
         heard->tokens[heard->n++] = token;
     memcpy(heard->text + heard->n_text, text, n_bytes);
@@ -451,8 +452,12 @@ static struct heard generate(const struct akunu_model *model, const struct golde
     struct akunu_result result = { .size = sizeof result };
     struct akunu_session *session = golden_session(model, n_threads, 16, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_msg(akunu_session_generate(session, sequence, text->ids, text->n_prompt, params,
-                                         on_piece, NULL, &heard, &result) == AKUNU_OK,
+    struct akunu_generation own = *params;
+    own.on_piece = on_piece;
+    own.user = &heard;
+    ck_assert_msg(akunu_session_generate(session, sequence,
+                                         &(struct akunu_ids){ text->ids, text->n_prompt }, &own,
+                                         &result) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert_int_eq(result.stop, stop);
     ck_assert_uint_eq(result.n_prompt, text->n_prompt);
@@ -543,8 +548,11 @@ START_TEST(seeded_text)
         struct akunu_result result = { .size = sizeof result };
         struct akunu_session *session = golden_session(model, 1, 64, AKUNU_KV_F16);
         akunu_sequence sequence = akunu_sequence_new(session);
-        ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, 1, &params, on_piece,
-                                                NULL, &heard, &result),
+        params.on_piece = on_piece;
+        params.user = &heard;
+        ck_assert_int_eq(akunu_session_generate(session, sequence,
+                                                &(struct akunu_ids){ text.ids, 1 }, &params,
+                                                &result),
                          AKUNU_OK);
         n_ended += result.stop == AKUNU_STOP_END;
         for (size_t i = 0; i < heard.n; i++)
@@ -573,7 +581,8 @@ START_TEST(gumbel_distribution)
     int seen[GOLDEN_VOCAB] = { 0 };
     const float temperature = 1.4f;
 
-    ck_assert_int_eq(akunu_session_prefill(session, sequence, text.ids, 20, NULL, NULL, &last),
+    ck_assert_int_eq(akunu_session_prefill(session, sequence, &(struct akunu_ids){ text.ids, 20 },
+                                           NULL, NULL, &last),
                      AKUNU_OK);
     const float *logits = akunu_session_logits(session, last);
     for (size_t i = 0; i < n_vocab; i++)
@@ -693,14 +702,14 @@ START_TEST(info_and_memory)
     ck_assert_uint_eq(info.token_weight_bytes, 2 * (3 * layer + 416 * 64 + 64));
 
     struct akunu_memory memory;
-    ck_assert_int_eq(akunu_memory_report(model, NULL, &memory, sizeof memory), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_memory(model, NULL, &memory, sizeof memory), AKUNU_OK);
     ck_assert_uint_eq(memory.mapped, 379008);
     ck_assert_uint_eq(memory.kv, 0);
     ck_assert_uint_eq(memory.scratch, 0);
     ck_assert_uint_gt(memory.tokenizer, 0);
     ck_assert_uint_gt(memory.table, 0);
     struct akunu_session *session = golden_session(model, 1, 32, AKUNU_KV_F16);
-    ck_assert_int_eq(akunu_memory_report(model, session, &memory, sizeof memory), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_memory(model, session, &memory, sizeof memory), AKUNU_OK);
     /* 256 tokens, and up to 63 empty places in each of four sequences: 7 pages */
     ck_assert_uint_eq(memory.kv, 7 * 64 * 3 * 2 * 16 * 2 * 2);
     ck_assert_uint_gt(memory.scratch, 32 * 416 * 4);
@@ -766,8 +775,9 @@ START_TEST(bad_arguments)
     ck_assert_int_eq(akunu_session_decode(session, NULL, 1), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_session_decode(NULL, NULL, 1), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_null(akunu_session_logits(session, 0));
-    ck_assert_int_eq(akunu_session_prefill(session, 0, &id, 1, NULL, NULL, &last),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        akunu_session_prefill(session, 0, &(struct akunu_ids){ &id, 1 }, NULL, NULL, &last),
+        AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "there is no sequence 0");
     for (akunu_sequence i = 0; i < 4; i++)
         ck_assert_int_eq(akunu_sequence_new(session), i);
@@ -781,16 +791,17 @@ START_TEST(bad_arguments)
     akunu_generation_default(&generation, sizeof generation);
     generation.sampling = &sampling;
     ck_assert_int_eq(
-        akunu_session_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL),
+        akunu_session_generate(session, 0, &(struct akunu_ids){ &id, 1 }, &generation, NULL),
         AKUNU_ERROR_ARGUMENT);
     akunu_generation_default(&generation, sizeof generation);
     generation.max_tokens = 3;
     ck_assert_int_eq(
-        akunu_session_generate(session, 0, NULL, 1, &generation, NULL, NULL, NULL, NULL),
+        akunu_session_generate(session, 0, &(struct akunu_ids){ NULL, 1 }, &generation, NULL),
         AKUNU_ERROR_ARGUMENT);
     /* all that may be NULL */
     ck_assert_int_eq(
-        akunu_session_generate(session, 0, &id, 1, &generation, NULL, NULL, NULL, NULL), AKUNU_OK);
+        akunu_session_generate(session, 0, &(struct akunu_ids){ &id, 1 }, &generation, NULL),
+        AKUNU_OK);
 
     ck_assert_ptr_null(akunu_sampler_new(NULL, NULL));
     struct akunu_sampler *sampler = akunu_sampler_new(model, NULL);

@@ -133,17 +133,7 @@ static void on_logits(size_t index, float *logits, size_t n_vocab, void *user)
             logits[t] = -INFINITY;
 }
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
-{
-    struct host *h = user;
-    (void)text, (void)n_bytes;
-    if (token >= 0)
-        h->tokens[0][h->n_tokens[0]++] = token;
-    return true;
-}
-
-static bool on_completion(size_t index, akunu_token token, const char *text, size_t n_bytes,
-                          void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct host *h = user;
     (void)text, (void)n_bytes;
@@ -152,18 +142,21 @@ static bool on_completion(size_t index, akunu_token token, const char *text, siz
     return true;
 }
 
-static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
-                        size_t n_top, void *user)
+static void on_logprobs(size_t index, akunu_token token, float logprob,
+                        const struct akunu_logprob *top, size_t n_top, void *user)
 {
-    (void)token, (void)top, (void)n_top;
+    (void)index, (void)token, (void)top, (void)n_top;
     ((struct host *)user)->logprob = logprob;
 }
 
 static void generate(struct host *h, const struct akunu_generation *g)
 {
     static const akunu_token ids[] = { 5, 6, 7, 5, 6, 7, 5, 6 };
+    struct akunu_generation own = *g;
     akunu_sequence sequence = akunu_sequence_new(h->session);
-    ck_assert_msg(akunu_session_generate(h->session, sequence, ids, 8, g, on_piece, NULL, h,
+    own.on_piece = on_piece;
+    own.user = h;
+    ck_assert_msg(akunu_session_generate(h->session, sequence, &(struct akunu_ids){ ids, 8 }, &own,
                                          NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
     akunu_sequence_free(h->session, sequence);
@@ -224,8 +217,10 @@ START_TEST(changed_logits)
     struct host parallel = { .session = h.session, .forced = forced };
     akunu_sequence sequences[2] = { akunu_sequence_new(h.session), -1 };
     const akunu_token id = 5;
-    ck_assert_msg(akunu_session_generate_parallel(h.session, sequences, 2, &id, 1, &g,
-                                                  on_completion, NULL, &parallel, NULL) == AKUNU_OK,
+    g.on_piece = on_piece;
+    g.user = &parallel;
+    ck_assert_msg(akunu_session_generate_parallel(
+                      h.session, sequences, 2, &(struct akunu_ids){ &id, 1 }, &g, NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
     for (int i = 0; i < 8; i++)
         ck_assert(parallel.tokens[0][i] == forced[i] && parallel.tokens[1][i] == forced[i] + 1);
@@ -236,8 +231,10 @@ START_TEST(changed_logits)
     struct host none = { .session = h.session, .forced = forced };
     p.grammar = akunu_grammar_parse(gbnf, sizeof gbnf - 1);
     sequences[0] = akunu_sequence_new(h.session);
+    g.on_piece = on_piece;
+    g.user = &none;
     ck_assert_int_eq(
-        akunu_session_generate(h.session, sequences[0], &id, 1, &g, on_piece, NULL, &none, NULL),
+        akunu_session_generate(h.session, sequences[0], &(struct akunu_ids){ &id, 1 }, &g, NULL),
         AKUNU_ERROR_NUMERIC);
     akunu_grammar_free((struct akunu_grammar *)(uintptr_t)p.grammar);
     akunu_session_free(h.session);

@@ -71,8 +71,9 @@ static void add_to_chain(struct text *t, akunu_token token)
     ak_sha256_end(&h, t->chain);
 }
 
-static bool on_piece(akunu_token token, const char *bytes, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *bytes, size_t n_bytes, void *user)
 {
+    (void)index;
     add_token(user, token, bytes, n_bytes);
     if (token >= 0)
         add_to_chain(user, token);
@@ -88,11 +89,11 @@ static void on_logits(size_t index, float *logits, size_t n, void *user)
     memcpy(t->logits, logits, n * sizeof *logits);
 }
 
-static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
-                        size_t n_top, void *user)
+static void on_logprobs(size_t index, akunu_token token, float logprob,
+                        const struct akunu_logprob *top, size_t n_top, void *user)
 {
     struct text *t = user;
-    (void)token, (void)top, (void)n_top;
+    (void)index, (void)token, (void)top, (void)n_top;
     t->logprobs[t->n] = logprob;
 }
 
@@ -102,11 +103,14 @@ static void generate_alone(struct akunu_session *session, struct asked *a, struc
     akunu_sequence sequence = akunu_sequence_new(session);
     a->generation.on_logprobs = on_logprobs;
     a->generation.on_logits = on_logits;
-    ck_assert_msg(akunu_session_generate(session, sequence, a->ids, a->n_ids, &a->generation,
-                                         on_piece, NULL, t, &result) == AKUNU_OK,
+    a->generation.on_piece = on_piece;
+    a->generation.user = t;
+    ck_assert_msg(akunu_session_generate(session, sequence, &(struct akunu_ids){ a->ids, a->n_ids },
+                                         &a->generation, &result) == AKUNU_OK,
                   "%s", akunu_last_error());
     a->generation.on_logprobs = NULL;
     a->generation.on_logits = NULL;
+    a->generation.on_piece = NULL;
     akunu_sequence_free(session, sequence);
     t->stop = result.stop;
 }

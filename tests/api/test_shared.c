@@ -19,10 +19,10 @@ struct text {
     size_t n;
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct text *t = user;
-    (void)text, (void)n_bytes;
+    (void)index, (void)text, (void)n_bytes;
     if (token >= 0)
         t->tokens[t->n++] = token;
     return true;
@@ -44,7 +44,9 @@ static void *generate(void *user)
     g.max_tokens = TOKENS_MAX - 1;
     akunu_sequence sequence = akunu_sequence_new(t->session);
     t->n = 0;
-    ck_assert_msg(akunu_session_generate(t->session, sequence, ids, 40, &g, on_piece, NULL, t,
+    g.on_piece = on_piece;
+    g.user = t;
+    ck_assert_msg(akunu_session_generate(t->session, sequence, &(struct akunu_ids){ ids, 40 }, &g,
                                          NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
     akunu_sequence_free(t->session, sequence);

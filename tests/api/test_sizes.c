@@ -50,16 +50,18 @@ static struct akunu_model *load(void)
     return model;
 }
 
-static bool count_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool count_piece(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                        void *user)
 {
-    (void)token, (void)text, (void)n_bytes;
+    (void)index, (void)token, (void)text, (void)n_bytes;
     ++*(int *)user;
     return true;
 }
 
-static bool stop_at_once(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool stop_at_once(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                         void *user)
 {
-    count_piece(token, text, n_bytes, user);
+    count_piece(index, token, text, n_bytes, user);
     return false;
 }
 
@@ -87,18 +89,21 @@ START_TEST(generating)
     generation->sampling = sampling;
     FILLED_BY_LIBRARY(result, result);
     result->size = sizeof *result;
-    ck_assert_msg(akunu_session_generate(session, sequence, ids, 3, generation, count_piece, NULL,
-                                         &n_pieces, result) == AKUNU_OK,
+    generation->on_piece = count_piece;
+    generation->user = &n_pieces;
+    ck_assert_msg(akunu_session_generate(session, sequence, &(struct akunu_ids){ ids, 3 },
+                                         generation, result) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert_uint_eq(result->size, sizeof *result);
     ck_assert_uint_eq(result->n_prompt, 3);
     ck_assert_int_ge(n_pieces, (int)result->n_generated);
 
     WITH_DEFAULTS(completion, completion);
-    ck_assert(completion->form == AKUNU_PROMPT_AUTO && !completion->system);
+    ck_assert(completion->form == AKUNU_PROMPT_AUTO && !completion->generation);
     n_pieces = 0;
-    ck_assert_msg(akunu_session_complete(session, sequence, "a", 1, completion, stop_at_once, NULL,
-                                         &n_pieces, result) == AKUNU_OK,
+    completion->generation = generation;
+    generation->on_piece = stop_at_once;
+    ck_assert_msg(akunu_session_complete(session, sequence, "a", 1, completion, result) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert(n_pieces == 1 && result->n_generated == 1);
 
@@ -108,22 +113,23 @@ START_TEST(generating)
     ck_assert_str_eq(info->format, "gguf");
     float *vector = calloc(info->width, sizeof *vector);
     akunu_sequence_free(session, sequence);
-    ck_assert_msg(akunu_session_embed(session, &text, 1, embedding, NULL, NULL, vector) == AKUNU_OK,
-                  "%s", akunu_last_error());
+    ck_assert_msg(akunu_session_embed(session, &text, 1, embedding, vector) == AKUNU_OK, "%s",
+                  akunu_last_error());
     free(vector);
 
     FILLED_BY_LIBRARY(memory, memory);
-    ck_assert_int_eq(akunu_memory_report(model, session, memory, sizeof *memory), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_memory(model, session, memory, sizeof *memory), AKUNU_OK);
     ck_assert_uint_gt(memory->kv, 0);
     FILLED_BY_LIBRARY(counters, counters);
-    ck_assert_int_eq(akunu_session_counters(session, counters, sizeof *counters), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_get_counters(session, counters, sizeof *counters), AKUNU_OK);
     ck_assert_uint_gt(counters->passes, 0);
 
     size_t n_restored;
     WITH_DEFAULTS(prompt_cache, cache);
     cache->dir = "/nonexistent";
     sequence = akunu_sequence_new(session);
-    ck_assert_int_eq(akunu_sequence_restore(session, sequence, ids, 3, cache, &n_restored),
+    ck_assert_int_eq(akunu_sequence_restore(session, sequence, &(struct akunu_ids){ ids, 3 }, cache,
+                                            &n_restored),
                      AKUNU_OK);
     ck_assert_uint_eq(n_restored, 0);
     akunu_session_free(session);
@@ -146,8 +152,9 @@ START_TEST(parallel_results)
     generation->max_tokens = 2;
     struct akunu_result *results = before_guard(N * sizeof *results);
     results->size = sizeof *results;
-    ck_assert_msg(akunu_session_generate_parallel(session, sequences, N, ids, 3, generation, NULL,
-                                                  NULL, NULL, results) == AKUNU_OK,
+    ck_assert_msg(akunu_session_generate_parallel(session, sequences, N,
+                                                  &(struct akunu_ids){ ids, 3 }, generation,
+                                                  results) == AKUNU_OK,
                   "%s", akunu_last_error());
     for (size_t i = 0; i < N; i++) {
         ck_assert_uint_eq(results[i].size, sizeof *results);
@@ -198,8 +205,8 @@ START_TEST(files)
     FILLED_BY_LIBRARY(tensor_info, tensor);
     FILLED_BY_LIBRARY(meta, meta);
     ck_assert_int_eq(akunu_file_get_info(file, info, sizeof *info), AKUNU_OK);
-    ck_assert_int_eq(akunu_file_tensor(file, 0, tensor, sizeof *tensor), AKUNU_OK);
-    ck_assert_int_eq(akunu_file_meta(file, 0, meta, sizeof *meta), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_get_tensor(file, 0, tensor, sizeof *tensor), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_get_meta(file, 0, meta, sizeof *meta), AKUNU_OK);
     ck_assert(info->format && tensor->name && meta->key);
     akunu_file_free(file);
 
@@ -208,11 +215,11 @@ START_TEST(files)
     FILLED_BY_LIBRARY(type_info, type);
     FILLED_BY_LIBRARY(quantization_info, quantization);
     FILLED_BY_LIBRARY(device_info, device);
-    ck_assert_int_eq(akunu_format_at(0, format, sizeof *format), AKUNU_OK);
-    ck_assert_int_eq(akunu_architecture_at(0, architecture, sizeof *architecture), AKUNU_OK);
-    ck_assert_int_eq(akunu_type_at(0, type, sizeof *type), AKUNU_OK);
-    ck_assert_int_eq(akunu_quantization_at(0, quantization, sizeof *quantization), AKUNU_OK);
-    akunu_device_at(0, device, sizeof *device); /* if there is one */
+    ck_assert_int_eq(akunu_get_format(0, format, sizeof *format), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_architecture(0, architecture, sizeof *architecture), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_type(0, type, sizeof *type), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_quantization(0, quantization, sizeof *quantization), AKUNU_OK);
+    akunu_get_device(0, device, sizeof *device); /* if there is one */
 
     WITH_DEFAULTS(convert_params, convert);
     convert->type = "Q0";
@@ -233,7 +240,7 @@ END_TEST
 START_TEST(measuring)
 {
     FILLED_BY_LIBRARY(chip, chip);
-    ck_assert_int_eq(akunu_chip_get(chip, sizeof *chip), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_chip(chip, sizeof *chip), AKUNU_OK);
     ck_assert_uint_gt(chip->cores, 0);
     FILLED_BY_LIBRARY(roofline, roofline);
     ck_assert_int_eq(
@@ -262,7 +269,7 @@ START_TEST(newer_program)
     ck_assert_int_eq(sampling->more[sizeof sampling->more - 1], 0);
     memset(sampling->more + sizeof sampling->more - 8, 1, 8);
     ck_assert_msg(akunu_sampling_check(&sampling->known) == AKUNU_OK, "%s", akunu_last_error());
-    ck_assert_int_eq(akunu_chip_get(&chip->known, sizeof *chip), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_chip(&chip->known, sizeof *chip), AKUNU_OK);
     ck_assert_int_eq(chip->more[sizeof chip->more - 1], 0);
     akunu_sampling_default(NULL, sizeof *sampling); /* nothing to fill */
     akunu_sampling_default(&sampling->known, 4);

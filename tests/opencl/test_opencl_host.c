@@ -83,8 +83,8 @@ static int fork_and_generate(struct akunu_session *session, akunu_sequence seque
     generation.max_tokens = 3;
     sampling.temperature = 0.0f;
     sampling.ignore_end = true;
-    return reached | (akunu_session_generate(session, sequence, &token, 1, &generation, NULL, NULL,
-                                             NULL, NULL) == AKUNU_OK ?
+    return reached | (akunu_session_generate(session, sequence, &(struct akunu_ids){ &token, 1 },
+                                             &generation, NULL) == AKUNU_OK ?
                           GENERATED :
                           0);
 }
@@ -333,17 +333,17 @@ START_TEST(devices_are_listed)
 {
     struct akunu_device_info info;
     set_plan("devices=2;memory=123456;unified");
-    ck_assert_int_eq(akunu_device_at(1, &info, sizeof info), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_device(1, &info, sizeof info), AKUNU_OK);
     ck_assert_str_eq(info.name, "Fake device 1");
     ck_assert_str_eq(info.features, "gpu, unified memory, fp16");
     ck_assert_uint_eq(info.memory, 123456);
     ck_assert(info.usable);
-    ck_assert_int_eq(akunu_device_at(2, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_get_device(2, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
     set_plan("devices=0");
-    ck_assert_int_eq(akunu_device_at(0, &info, sizeof info), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_get_device(0, &info, sizeof info), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_str_eq(akunu_last_error(), "OpenCL has a driver here, but no device");
     set_plan("clGetPlatformIDs=1+");
-    ck_assert_int_eq(akunu_device_at(0, &info, sizeof info), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(akunu_get_device(0, &info, sizeof info), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "no driver here"));
 }
 END_TEST
@@ -356,11 +356,11 @@ START_TEST(kinds_of_devices)
     struct akunu_device_info info;
     set_plan("devices=3;kinds");
     for (size_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(akunu_device_at(i, &info, sizeof info), AKUNU_OK);
+        ck_assert_int_eq(akunu_get_device(i, &info, sizeof info), AKUNU_OK);
         ck_assert_str_eq(info.name, names[i]);
         ck_assert_str_eq(info.features, features[i]);
     }
-    ck_assert_int_eq(akunu_device_at(3, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_get_device(3, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 
@@ -370,9 +370,9 @@ START_TEST(device_of_few_lanes)
     struct akunu_device_info info;
     struct akunu_load_params params = load_params();
     set_plan("devices=2;narrow=0");
-    ck_assert_int_eq(akunu_device_at(0, &info, sizeof info), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_device(0, &info, sizeof info), AKUNU_OK);
     ck_assert(!info.usable);
-    ck_assert_int_eq(akunu_device_at(1, &info, sizeof info), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_device(1, &info, sizeof info), AKUNU_OK);
     ck_assert(info.usable);
     struct akunu_model *model = load("qwen2", &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
@@ -445,7 +445,7 @@ START_TEST(weights_are_lent)
         struct akunu_model *model = load("mixed", &params);
         struct akunu_session *session = golden_session(model, 1, 16, AKUNU_KV_F16);
         struct akunu_memory memory;
-        ck_assert_int_eq(akunu_memory_report(model, session, &memory, sizeof memory), AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_memory(model, session, &memory, sizeof memory), AKUNU_OK);
         if (unified)
             ck_assert_uint_ge(state().borrowed_bytes, memory.packed / 2);
         else
@@ -629,8 +629,8 @@ static void *work(void *context)
     akunu_sequence sequence = session ? akunu_sequence_new(session) : -1;
     size_t last = 0;
     if (sequence >= 0 && akunu_model_get_info(model, &info, sizeof info) == AKUNU_OK &&
-        akunu_session_prefill(session, sequence, text.ids, text.n_prompt, NULL, NULL, &last) ==
-            AKUNU_OK) {
+        akunu_session_prefill(session, sequence, &(struct akunu_ids){ text.ids, text.n_prompt },
+                              NULL, NULL, &last) == AKUNU_OK) {
         const float *got = akunu_session_logits(session, last);
         float *want = golden_read_logits(w->model, text.n_prompt * info.vocab_size),
               *row = want + (text.n_prompt - 1) * info.vocab_size;

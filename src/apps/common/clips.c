@@ -282,8 +282,12 @@ static bool next_clip(struct akunu_clip *clip, void *user)
         open_job(all, j, all->o->clips.values[all->n_opened]);
         all->n_opened++;
         if (j->audio) {
-            *clip = (struct akunu_clip){ j->audio,         all->params, clip_on_segment,
-                                         clip_on_progress, clip_on_end, j };
+            clip->audio = j->audio;
+            clip->params = all->params;
+            clip->on_segment = clip_on_segment;
+            clip->progress = clip_on_progress;
+            clip->on_end = clip_on_end;
+            clip->user = j;
             return true;
         }
         write_next(all);

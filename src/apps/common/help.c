@@ -143,7 +143,7 @@ int cli_help_command(const struct cli_command *command)
 void cli_print_machine(struct cli_output *out)
 {
     struct akunu_chip c;
-    if (akunu_chip_get(&c, sizeof c) != AKUNU_OK)
+    if (akunu_get_chip(&c, sizeof c) != AKUNU_OK)
         return;
     cli_output_format(out, "%s, %u core%s", c.name[0] ? c.name : "unknown", (unsigned)c.cores,
                       c.cores == 1 ? "" : "s");

@@ -30,7 +30,7 @@ static enum akunu_status find_marks(const struct akunu_template *template,
     params.chat_template = akunu_template_text(template, NULL, false, NULL);
     params.tokenizer = tokenizer;
     params.prompt = prompt;
-    return akunu_reply_find_reasoning(&params, out);
+    return akunu_get_reasoning(&params, out, sizeof *out);
 }
 
 char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
@@ -65,7 +65,6 @@ enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char
                                      size_t *n, bool is_off)
 {
     struct akunu_reasoning found;
-    akunu_reasoning_default(&found, sizeof found);
     enum akunu_status status = find_marks(template, NULL, *prompt, &found);
     if (status != AKUNU_OK || !found.begin || (is_off && !found.is_open))
         return status;
@@ -92,10 +91,9 @@ int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template
 {
     if (o->reasoning_budget < 0)
         return CLI_EXIT_OK;
-    akunu_reasoning_default(&reasoning->found, sizeof reasoning->found);
-    reasoning->found.budget = o->reasoning_budget;
     if (find_marks(template, tokenizer, prompt, &reasoning->found) != AKUNU_OK)
         return cli_fail_library();
+    reasoning->found.budget = o->reasoning_budget;
     if (!reasoning->found.begin && !reasoning->is_reported) {
         cli_aside("--reasoning-budget %lld has no effect: answers by this chat template have no "
                   "reasoning",

@@ -256,11 +256,12 @@ static bool make_grammar(struct server_chat *r)
     r->params.constraint.tools = r->tools;
     r->params.constraint.choice = r->choice;
     r->params.constraint.parallel = r->parallel;
-    akunu_reasoning_default(&r->params.reasoning, sizeof r->params.reasoning);
-    r->params.reasoning.budget = r->model->options->reasoning_budget;
-    if (r->params.reasoning.budget >= 0 &&
-        akunu_reply_find_reasoning(&reply, &r->params.reasoning) == AKUNU_OK)
-        r->params.generation.reasoning = &r->params.reasoning;
+    struct akunu_reasoning *reasoning = &r->params.reasoning;
+    if (r->model->options->reasoning_budget >= 0 &&
+        akunu_get_reasoning(&reply, reasoning, sizeof *reasoning) == AKUNU_OK) {
+        reasoning->budget = r->model->options->reasoning_budget;
+        r->params.generation.reasoning = reasoning;
+    }
     r->params.generation.special = true; /* such tokens mark reasoning and calls */
     return true;
 }

@@ -132,10 +132,12 @@ static enum akunu_status embed(struct server_embedder *m, struct server_encoding
     embedding.normalize = AKUNU_NORMALIZE_L2; /* as OpenAI's are */
     embedding.width = e->width;
     embedding.n_prompt = e->n_prompt;
+    embedding.cancel = is_cancelled;
+    embedding.user = e;
     for (size_t i = 0; i < n; i++)
         texts[i] = (struct akunu_ids){ .ids = e->texts[e->n_done + i].ids,
                                        .n = e->texts[e->n_done + i].n };
-    return akunu_session_embed(m->session, texts, n, &embedding, is_cancelled, e, out);
+    return akunu_session_embed(m->session, texts, n, &embedding, out);
 }
 
 static void run_turn(struct server_embedder *m, struct server_encoding *e)
@@ -256,7 +258,7 @@ uint64_t server_embedder_bytes(const struct server_model *m)
 {
     struct akunu_memory r = { 0 };
     if (!m->embedder ||
-        akunu_memory_report(m->loaded.model, m->embedder->session, &r, sizeof r) != AKUNU_OK)
+        akunu_model_get_memory(m->loaded.model, m->embedder->session, &r, sizeof r) != AKUNU_OK)
         return 0;
     return r.kv + r.scratch;
 }

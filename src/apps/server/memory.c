@@ -43,7 +43,7 @@ static uint64_t for_models(const struct server *s)
 static uint64_t own_bytes(const struct server_model *m)
 {
     struct akunu_memory r = { 0 };
-    if (!m->loaded.model || akunu_memory_report(m->loaded.model, NULL, &r, sizeof r) != AKUNU_OK)
+    if (!m->loaded.model || akunu_model_get_memory(m->loaded.model, NULL, &r, sizeof r) != AKUNU_OK)
         return 0;
     return r.packed - r.cached + r.tokenizer + r.table;
 }

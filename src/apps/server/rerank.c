@@ -130,24 +130,27 @@ static void truncate_pair(struct pair *p, const struct pair *empty, size_t max, 
 static bool encode_pair(const struct akunu_model *model, const json_t *query,
                         const json_t *document, struct pair *out, bool *has_memory)
 {
-    const char *q = query ? json_string_value(query) : "",
-               *d = document ? json_string_value(document) : "";
-    size_t n_q = json_string_length(query), n_d = json_string_length(document);
-    size_t capacity = (n_q + n_d) / 2 + 256; /* enough for nearly all, else asked again */
+    struct akunu_pair_text text;
+    akunu_pair_text_default(&text, sizeof text);
+    text.query = query ? json_string_value(query) : "";
+    text.document = document ? json_string_value(document) : "";
+    text.n_query_bytes = json_string_length(query);
+    text.n_document_bytes = json_string_length(document);
+    /* enough for nearly all, else asked again */
+    size_t capacity = (text.n_query_bytes + text.n_document_bytes) / 2 + 256;
     int64_t n;
     *out = (struct pair){ .ids = NULL };
     for (;;) {
         akunu_token *larger = realloc(out->ids, capacity * sizeof *larger);
         *has_memory = larger != NULL;
         out->ids = larger ? larger : out->ids;
-        n = larger ?
-                akunu_model_encode_pair(model, q, n_q, d, n_d, larger, capacity, &out->second) :
-                -1;
+        n = larger ? akunu_model_encode_pair(model, &text, larger, capacity) : -1;
         if (n < 0 || (size_t)n <= capacity)
             break;
         capacity = (size_t)n;
     }
     out->n = n > 0 ? (size_t)n : 0;
+    out->second = text.second;
     return n >= 0;
 }
 

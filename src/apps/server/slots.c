@@ -44,7 +44,7 @@ void server_slots(struct server_model *m, struct http_exchange *x, const json_t 
     bool is_free = false;
     const char *fail = http_query(x, "fail_on_no_slot");
     (void)body;
-    for (size_t i = 0; akunu_scheduler_slot_at(m->scheduler, i, &slot, sizeof slot) == AKUNU_OK;
+    for (size_t i = 0; akunu_scheduler_get_slot(m->scheduler, i, &slot, sizeof slot) == AKUNU_OK;
          i++) {
         is_free |= slot.request == 0;
         json_array_append_new(list, slot_json(m, i, &slot));

@@ -184,8 +184,12 @@ static bool next_clip(struct akunu_clip *clip, void *user)
         take_waiting(s, t);
         append_transcription(&s->running, t);
         s->last_client = t->client;
-        *clip = (struct akunu_clip){ t->audio,           &t->params,    speech_on_segment,
-                                     speech_on_progress, speech_on_end, t };
+        clip->audio = t->audio;
+        clip->params = &t->params;
+        clip->on_segment = speech_on_segment;
+        clip->progress = speech_on_progress;
+        clip->on_end = speech_on_end;
+        clip->user = t;
     }
     pthread_mutex_unlock(&s->lock);
     return t != NULL;
@@ -255,7 +259,7 @@ uint64_t server_speech_bytes(const struct server_model *m)
 {
     struct akunu_memory r = { 0 };
     if (!m->speech ||
-        akunu_memory_report(m->loaded.model, m->speech->session, &r, sizeof r) != AKUNU_OK)
+        akunu_model_get_memory(m->loaded.model, m->speech->session, &r, sizeof r) != AKUNU_OK)
         return 0;
     return r.kv + r.scratch;
 }

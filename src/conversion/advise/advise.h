@@ -27,7 +27,7 @@ struct ak_advisor {
 ak_status ak_advisor_init(struct ak_advisor *a, const char *path, struct ak_error *error);
 void ak_advisor_clear(struct ak_advisor *a);
 
-/* As akunu_advisor_get. */
+/* As akunu_advisor_get_advice. */
 ak_status ak_advisor_get(struct ak_advisor *a, const char *type, struct akunu_advice *out,
                          struct ak_error *error);
 

@@ -22,6 +22,8 @@ ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
         AK_TRY(ak_session_constraint_begin(model, generation->sampling->grammar->inner,
                                            &c->constraint, error));
     AK_TRY(ak_gen_reasoning_begin(&c->reasoning, generation->reasoning, model->tokenizer, error));
+    c->on_piece = generation->on_piece;
+    c->user = generation->user;
     c->on_logprobs = generation->on_logprobs;
     if (c->on_logprobs)
         AK_TRY(ak_sample_logprobs_init(&c->logprobs, generation->n_top_logprobs,
@@ -107,7 +109,7 @@ static const float *edit_logits(struct ak_gen_completion *c, const float *logits
     if (!c->on_logits)
         return logits;
     memcpy(c->edited_logits, logits, n_vocab * sizeof *logits);
-    c->on_logits(c->index, c->edited_logits, n_vocab, c->host_user);
+    c->on_logits(c->index, c->edited_logits, n_vocab, c->user);
     return c->edited_logits;
 }
 
@@ -178,8 +180,8 @@ static ak_status report_token(struct ak_gen_completion *c, struct ak_error *erro
         AK_TRY(ak_tok_stream_push(c->stream, c->token, &text, &n_bytes, error));
     AK_TRY(ak_gen_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
     if (c->on_logprobs)
-        c->on_logprobs(c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->host_user);
-    if (c->on_piece && !c->on_piece(c->token, text, n_bytes, c->user))
+        c->on_logprobs(c->index, c->token, c->logprob, c->logprobs.top, c->logprobs.n_top, c->user);
+    if (c->on_piece && !c->on_piece(c->index, c->token, text, n_bytes, c->user))
         end_text(c, AKUNU_STOP_CALLBACK);
     else if (stopped) {
         end_text(c, AKUNU_STOP_TEXT);
@@ -254,10 +256,10 @@ ak_status ak_gen_completion_finish(struct ak_gen_completion *c, struct ak_error 
         return AKUNU_OK;
     ak_tok_stream_end(c->stream, &text, &n_bytes);
     AK_TRY(ak_gen_stops_push(&c->stops, &text, &n_bytes, &stopped, error));
-    if (n_bytes > 0 && !c->on_piece(-1, text, n_bytes, c->user))
+    if (n_bytes > 0 && !c->on_piece(c->index, -1, text, n_bytes, c->user))
         return AKUNU_OK;
     ak_gen_stops_end(&c->stops, &text, &n_bytes);
     if (n_bytes > 0 && !stopped)
-        c->on_piece(-1, text, n_bytes, c->user);
+        c->on_piece(c->index, -1, text, n_bytes, c->user);
     return AKUNU_OK;
 }

@@ -52,14 +52,13 @@ struct ak_gen_completion {
     bool uses_gumbel;               /* samples by Gumbel scores with the parameters in `gumbel` */
     bool samples_on_backend;        /* the backend samples: no callback needs logits */
     struct ak_gumbel_params gumbel; /* fixed for the text; the noise depends on the position */
-    akunu_piece_fn *on_piece;       /* NULL allowed */
-    akunu_logprobs_fn *on_logprobs; /* NULL allowed */
-    akunu_logits_fn *on_logits;     /* NULL allowed */
-    void *user;                     /* of on_piece */
-    void *host_user;                /* of the other callbacks */
-    size_t index;                   /* number of a parallel completion; else 0 */
-    float *edited_logits;           /* [vocabulary], for on_logits; NULL without it */
-    bool has_chain;                 /* result->chain is wanted; set by the caller */
+    akunu_piece_fn *on_piece;       /* NULL allowed, as for the other callbacks */
+    akunu_logprobs_fn *on_logprobs;
+    akunu_logits_fn *on_logits;
+    void *user;                          /* of these callbacks */
+    size_t index;                        /* number of a parallel completion; else 0 */
+    float *edited_logits;                /* [vocabulary], for on_logits; NULL without it */
+    bool has_chain;                      /* result->chain is wanted; set by the caller */
     uint8_t next_chain[AK_SHA256_BYTES]; /* after the token sampled last */
     struct ak_sample_logprobs logprobs;  /* of the token sampled last, if requested */
     float logprob;
@@ -68,8 +67,8 @@ struct ak_gen_completion {
     struct akunu_result *result;
 };
 
-/* Creates the sampler, the stream, stops and constraint. The caller sets the other members
- * first. */
+/* Creates the sampler, the stream, stops and constraint, and takes the callbacks of `generation`.
+ * The caller sets the other members first. */
 ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
                                   const struct akunu_generation *generation,
                                   struct ak_error *error);

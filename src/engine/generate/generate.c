@@ -75,6 +75,7 @@ static ak_status begin_generation(struct generation *g, struct ak_error *error)
 
 static ak_status run_prompt(struct generation *g, int32_t *first, struct ak_error *error)
 {
+    const struct akunu_generation *asked = g->request->generation;
     const struct ak_session_kv_sequence *sequence =
         ak_session_kv_sequence(&g->session->kv, g->sequence);
     uint32_t before = sequence->length;
@@ -82,11 +83,10 @@ static ak_status run_prompt(struct generation *g, int32_t *first, struct ak_erro
     size_t last;
     ak_status status =
         ak_session_prefill(g->session, g->sequence, g->request->ids, g->request->n_ids,
-                           g->request->cancel, g->request->user, &last, error);
+                           asked->cancel, asked->user, &last, error);
     if (status == AKUNU_OK && g->speculates && g->speculation.draft)
-        status =
-            ak_draft_model_prefill(&g->draft, g->speculation.lookup.tokens, g->speculation.lookup.n,
-                                   g->request->cancel, g->request->user, error);
+        status = ak_draft_model_prefill(&g->draft, g->speculation.lookup.tokens,
+                                        g->speculation.lookup.n, asked->cancel, asked->user, error);
     if (status == AKUNU_OK && g->completion.limit > 0)
         status = ak_gen_completion_sample(&g->completion, ak_session_logits(g->session, last),
                                           first, error);
@@ -206,13 +206,14 @@ static ak_status run_step(struct generation *g, struct ak_error *error)
  * it. */
 static ak_status generate_text(struct generation *g, int32_t first, struct ak_error *error)
 {
+    const struct akunu_generation *asked = g->request->generation;
     AK_TRY(append_token(g, first, error));
     while (!g->completion.ended) {
         uint32_t reserved = 0;
         ak_gen_completion_reserve_pages(&g->completion, &reserved);
         if (g->completion.ended)
             break;
-        if (g->request->cancel && g->request->cancel(g->request->user))
+        if (asked->cancel && asked->cancel(asked->user))
             return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens",
                            (unsigned long long)g->completion.result->n_generated);
         AK_TRY(run_step(g, error));
@@ -245,9 +246,6 @@ ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *
         .sequence = request->sequence,
         .completion = { .session = request->session,
                         .sequence = request->sequence,
-                        .on_piece = request->on_piece,
-                        .user = request->user,
-                        .host_user = request->user,
                         .result = result },
     };
     *result = (struct akunu_result){ .size = sizeof *result, .stop = AKUNU_STOP_CALLBACK };

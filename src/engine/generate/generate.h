@@ -5,7 +5,7 @@
 
 #include "engine/session/session.h"
 
-/* Arguments of akunu_session_generate. */
+/* What akunu_session_generate runs. */
 struct ak_gen_request {
     struct ak_session *session;
     int32_t sequence;
@@ -13,9 +13,6 @@ struct ak_gen_request {
     size_t n_ids;
     const struct akunu_generation *generation; /* its sampling is not NULL */
     struct ak_session *draft;                  /* replaces generation->draft; NULL: none */
-    akunu_piece_fn *on_piece;
-    akunu_cancel_fn *cancel;
-    void *user;
 };
 
 /* As akunu_session_generate. *result is always filled in: what was done before a failure. */
@@ -26,10 +23,9 @@ ak_status ak_gen_run(const struct ak_gen_request *request, struct akunu_result *
 /* Several completions of one prompt, which runs once. They share its pages, and a pass takes a
  * token of each, so the weights are read once for all of them. */
 
-/* As akunu_session_generate_parallel; sequences[1 …] are -1. The request's sequence, on_piece and
- * speculation are ignored. *results are always filled in. */
-ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
-                              akunu_completion_fn *on_piece, int32_t *sequences,
+/* As akunu_session_generate_parallel; sequences[1 …] are -1. The request's sequence and speculation
+ * are ignored. *results are always filled in. */
+ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n, int32_t *sequences,
                               struct akunu_result *results, struct ak_error *error);
 
 #endif

@@ -6,29 +6,15 @@
 #include "base/system.h"
 #include "engine/generate/completion.h"
 
-/* Callback that adds the number of the completion. */
-struct callback {
-    size_t completion;
-    akunu_completion_fn *on_piece;
-    void *user;
-};
-
 struct parallel {
     const struct ak_gen_request *request;
     struct ak_session *session;
     size_t n;
     struct ak_gen_completion *completions;
-    struct callback *callbacks;
     struct akunu_batch_token *pass;
     size_t *pass_completions; /* completion of each token in `pass` */
     double started;
 };
-
-static bool on_branch_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
-{
-    const struct callback *l = user;
-    return l->on_piece(l->completion, token, text, n_bytes, l->user);
-}
 
 /* Completion i equals a single completion with seed + i. */
 static ak_status begin_completions(struct parallel *c,
@@ -57,8 +43,8 @@ static ak_status run_prompt(struct parallel *c, int32_t *sequences, struct ak_er
     uint32_t before = sequence->length;
     double started = ak_seconds();
     size_t last;
-    ak_status status = ak_session_prefill(c->session, sequences[0], r->ids, r->n_ids, r->cancel,
-                                          r->user, &last, error);
+    ak_status status = ak_session_prefill(c->session, sequences[0], r->ids, r->n_ids,
+                                          r->generation->cancel, r->generation->user, &last, error);
     for (size_t i = 1; status == AKUNU_OK && i < c->n; i++) {
         status = ak_session_fork(c->session, sequences[0], sequence->length, &sequences[i], error);
         c->completions[i].sequence = sequences[i];
@@ -105,7 +91,7 @@ static ak_status collect_pass(struct parallel *c, size_t *n, struct ak_error *er
 
 static ak_status generate_texts(struct parallel *c, struct ak_error *error)
 {
-    const struct ak_gen_request *r = c->request;
+    const struct akunu_generation *asked = c->request->generation;
     c->started = ak_seconds();
     for (size_t i = 0; i < c->n; i++)
         AK_TRY(append_token(c, &c->completions[i], c->completions[i].token, error));
@@ -113,7 +99,7 @@ static ak_status generate_texts(struct parallel *c, struct ak_error *error)
         AK_TRY(collect_pass(c, &n, error));
         if (n == 0)
             return AKUNU_OK;
-        if (r->cancel && r->cancel(r->user))
+        if (asked->cancel && asked->cancel(asked->user))
             return ak_fail(error, AKUNU_ERROR_CANCELLED, "cancelled after %llu tokens",
                            (unsigned long long)c->completions[0].result->n_generated);
         AK_TRY(ak_session_decode(c->session, c->pass, n, error));
@@ -139,29 +125,20 @@ static ak_status allocate_branches(struct parallel *c, const int32_t *sequences,
                        (unsigned)c->session->batch);
     AK_TRY(ak_session_find(c->session, sequences[0], &sequence, error));
     c->completions = ak_alloc(c->n, sizeof *c->completions);
-    c->callbacks = ak_alloc(c->n, sizeof *c->callbacks);
     c->pass = ak_alloc(c->n, sizeof *c->pass);
     c->pass_completions = ak_alloc(c->n, sizeof *c->pass_completions);
-    return c->completions && c->callbacks && c->pass && c->pass_completions ?
+    return c->completions && c->pass && c->pass_completions ?
                AKUNU_OK :
                ak_fail_memory(error, "the completions", 0);
 }
 
-static void init_completions(struct parallel *c, akunu_completion_fn *on_choice, int32_t first,
-                             struct akunu_result *results)
+static void init_completions(struct parallel *c, int32_t first, struct akunu_result *results)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        c->callbacks[i] =
-            (struct callback){ .completion = i, .on_piece = on_choice, .user = c->request->user };
-        c->completions[i] =
-            (struct ak_gen_completion){ .session = c->session,
-                                        .sequence = i == 0 ? first : -1,
-                                        .on_piece = on_choice ? on_branch_piece : NULL,
-                                        .user = &c->callbacks[i],
-                                        .host_user = c->request->user,
-                                        .index = i,
-                                        .result = &results[i] };
-    }
+    for (size_t i = 0; i < c->n; i++)
+        c->completions[i] = (struct ak_gen_completion){ .session = c->session,
+                                                        .sequence = i == 0 ? first : -1,
+                                                        .index = i,
+                                                        .result = &results[i] };
 }
 
 static ak_status run_branches(struct parallel *c, int32_t *sequences, struct ak_error *error)
@@ -174,8 +151,7 @@ static ak_status run_branches(struct parallel *c, int32_t *sequences, struct ak_
     return c->completions[0].limit == 0 ? AKUNU_OK : generate_texts(c, error);
 }
 
-ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
-                              akunu_completion_fn *on_choice, int32_t *sequences,
+ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n, int32_t *sequences,
                               struct akunu_result *results, struct ak_error *error)
 {
     struct parallel c = { .request = request, .session = request->session, .n = n };
@@ -183,7 +159,7 @@ ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
         results[i] = (struct akunu_result){ .size = sizeof *results, .stop = AKUNU_STOP_CALLBACK };
     ak_status status = allocate_branches(&c, sequences, error);
     if (status == AKUNU_OK) {
-        init_completions(&c, on_choice, sequences[0], results);
+        init_completions(&c, sequences[0], results);
         status = run_branches(&c, sequences, error);
     }
     ak_session_want_best(c.session, 0);
@@ -195,7 +171,6 @@ ak_status ak_gen_run_parallel(const struct ak_gen_request *request, size_t n,
             sequences[i] = -1;
         }
     ak_free(c.completions);
-    ak_free(c.callbacks);
     ak_free(c.pass);
     ak_free(c.pass_completions);
     return status;

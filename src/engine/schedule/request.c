@@ -90,10 +90,10 @@ static ak_status check_generation(const struct akunu_generation *g, struct ak_er
     if (g->draft)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a scheduler runs no speculation, and a draft session was given");
-    if (g->on_logprobs || g->on_logits)
+    if (g->on_piece || g->cancel || g->on_logprobs || g->on_logits)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "a scheduler calls neither on_logprobs nor on_logits: its events have the "
-                       "log-probabilities");
+                       "a scheduler calls no callback of akunu_generation: its events have the "
+                       "tokens and log-probabilities");
     return AKUNU_OK;
 }
 
@@ -165,9 +165,10 @@ static ak_status fill_request(struct ak_sched *s, const struct akunu_request *gi
     return keep_sampling(r, error);
 }
 
-static bool report_token(akunu_token token, const char *text, size_t n_bytes, void *user);
-static void take_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
-                          size_t n_top, void *user);
+static bool report_token(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                         void *user);
+static void take_logprobs(size_t index, akunu_token token, float logprob,
+                          const struct akunu_logprob *top, size_t n_top, void *user);
 
 static ak_status begin_completion(struct ak_sched *s, struct ak_sched_task *t,
                                   struct ak_error *error)
@@ -176,13 +177,12 @@ static ak_status begin_completion(struct ak_sched *s, struct ak_sched_task *t,
     struct akunu_generation own = r->generation;
     struct akunu_sampling sampling = r->sampling;
     own.sampling = &sampling;
+    own.on_piece = report_token;
+    own.user = t;
     if (sampling.seed != UINT64_MAX)
         sampling.seed += t->index;
     t->completion = (struct ak_gen_completion){ .session = s->session,
                                                 .sequence = -1,
-                                                .on_piece = report_token,
-                                                .user = t,
-                                                .host_user = t,
                                                 .index = t->index,
                                                 .has_chain = r->has_chain,
                                                 .result = &t->result };
@@ -290,19 +290,21 @@ static bool send_event(const struct ak_sched_task *t, struct akunu_request_event
     return r->on_event(event, r->user);
 }
 
-static void take_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
-                          size_t n_top, void *user)
+static void take_logprobs(size_t index, akunu_token token, float logprob,
+                          const struct akunu_logprob *top, size_t n_top, void *user)
 {
     struct ak_sched_task *t = user;
-    (void)token;
+    (void)index, (void)token;
     t->logprob = logprob;
     t->top = top;
     t->n_top = n_top;
 }
 
-static bool report_token(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool report_token(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                         void *user)
 {
     const struct ak_sched_task *t = user;
+    (void)index;
     bool has_logprobs = token >= 0 && t->top;
     struct akunu_request_event event = { .kind = AKUNU_REQUEST_TOKEN,
                                          .token = token,

@@ -302,12 +302,15 @@ static ak_status run_texts(struct job *job, const struct akunu_ids *texts, size_
 
 ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
                            const uint32_t *seconds, size_t n,
-                           const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
-                           void *user, float *out, struct ak_error *error)
+                           const struct akunu_embedding *embedding, float *out,
+                           struct ak_error *error)
 {
-    struct job job = {
-        .s = s, .seconds = seconds, .cancel = cancel, .user = user, .out = out, .error = error
-    };
+    struct job job = { .s = s,
+                       .seconds = seconds,
+                       .cancel = embedding->cancel,
+                       .user = embedding->user,
+                       .out = out,
+                       .error = error };
     AK_TRY(choose_pooling(s, embedding, &job));
     AK_TRY(check_texts(&job, texts, n));
     AK_TRY(ak_session_prepare_hidden(s, &job.prepared, error));

@@ -115,6 +115,8 @@ ak_status ak_session_rank(struct ak_session *s, const struct akunu_pair *pairs, 
         .pooling = m->spec.descriptor.encoder ? AKUNU_POOLING_CLS : AKUNU_POOLING_LAST,
         .normalize = AKUNU_NORMALIZE_NONE,
         .width = m->spec.config.width,
+        .cancel = cancel,
+        .user = user,
     };
     size_t width = m->spec.config.width, n_labels = m->spec.head.n_labels;
     if (n_labels == 0)
@@ -133,7 +135,7 @@ ak_status ak_session_rank(struct ak_session *s, const struct akunu_pair *pairs, 
         seconds[i] = pairs[i].second < UINT32_MAX ? (uint32_t)pairs[i].second : UINT32_MAX;
     }
     if (status == AKUNU_OK)
-        status = ak_session_embed(s, texts, seconds, n, &embedding, cancel, user, hidden, error);
+        status = ak_session_embed(s, texts, seconds, n, &embedding, hidden, error);
     for (size_t i = 0; status == AKUNU_OK && i < n; i++)
         score(m, hidden + i * width, hidden + n * width, out + i * n_labels);
     ak_free(texts);

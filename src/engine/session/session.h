@@ -146,7 +146,7 @@ void ak_session_want_best(struct ak_session *s, uint32_t n_best);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);
-/* As akunu_session_time and akunu_session_time_at, over the tables prepared so far. */
+/* As akunu_session_set_timing and akunu_session_get_time, over the tables prepared so far. */
 ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error);
 bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out);
 
@@ -193,8 +193,8 @@ ak_status ak_session_prepare_hidden(struct ak_session *s, struct ak_backend_tabl
  * they are of type 1; NULL: all are of type 0. */
 ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
                            const uint32_t *seconds, size_t n,
-                           const struct akunu_embedding *embedding, akunu_cancel_fn *cancel,
-                           void *user, float *out, struct ak_error *error);
+                           const struct akunu_embedding *embedding, float *out,
+                           struct ak_error *error);
 
 /* ---- Input sums: input_sums.c ------------------------------------------- */
 /* Runs a text in a sequence of its own, which is free afterwards, and adds the inputs of all its

@@ -133,7 +133,7 @@ struct tensor {
 static struct tensor read_tensor(const struct akunu_file *file, const char *name)
 {
     struct tensor t = { .rows = 1 };
-    for (size_t i = 0; akunu_file_tensor(file, i, &t.info, sizeof t.info) == AKUNU_OK; i++) {
+    for (size_t i = 0; akunu_file_get_tensor(file, i, &t.info, sizeof t.info) == AKUNU_OK; i++) {
         if (strcmp(t.info.name, name) != 0)
             continue;
         for (unsigned d = 0; d + 1 < t.info.n_dims; d++)
@@ -187,7 +187,7 @@ static double check_all(const char *path)
     double least = 1.0;
     ck_assert_ptr_nonnull(source);
     ck_assert_msg(other != NULL, "%s", akunu_last_error());
-    for (size_t i = 0; akunu_file_tensor(source, i, &info, sizeof info) == AKUNU_OK; i++) {
+    for (size_t i = 0; akunu_file_get_tensor(source, i, &info, sizeof info) == AKUNU_OK; i++) {
         if (strncmp(info.name, "rope_", 5) == 0)
             continue;
         struct tensor a = read_tensor(source, info.name), b = read_tensor(other, info.name);
@@ -714,8 +714,9 @@ static void write_sums(const char *path)
     struct akunu_importance *im = akunu_importance_new(model, NULL);
     for (int i = 0; i < 64; i++)
         ids[i] = i * 7 % 61 + 3;
-    ck_assert_msg(akunu_importance_add(im, session, ids, 64, NULL, NULL) == AKUNU_OK, "%s",
-                  akunu_last_error());
+    ck_assert_msg(akunu_importance_add(im, session, &(struct akunu_ids){ ids, 64 }, NULL, NULL) ==
+                      AKUNU_OK,
+                  "%s", akunu_last_error());
     ck_assert_int_eq(akunu_importance_write(im, path, true), AKUNU_OK);
     akunu_importance_free(im);
     akunu_session_free(session);

@@ -54,8 +54,9 @@ static void add_chunks_of(struct akunu_importance *im, struct akunu_session *ses
     akunu_token ids[CHUNK * CHUNKS];
     make_ids(n_ids, ids);
     for (int i = first; i < end; i++)
-        ck_assert_msg(akunu_importance_add(im, session, ids + i * CHUNK, CHUNK, NULL, NULL) ==
-                          AKUNU_OK,
+        ck_assert_msg(akunu_importance_add(im, session,
+                                           &(struct akunu_ids){ ids + i * CHUNK, CHUNK }, NULL,
+                                           NULL) == AKUNU_OK,
                       "%s", akunu_last_error());
 }
 
@@ -417,15 +418,20 @@ START_TEST(refused)
     struct akunu_importance *im = new_importance(model);
     ck_assert_int_eq(akunu_importance_write(im, path, false), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "nothing was added");
-    ck_assert_int_eq(akunu_importance_add(im, of_other, ids, CHUNK, NULL, NULL),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        akunu_importance_add(im, of_other, &(struct akunu_ids){ ids, CHUNK }, NULL, NULL),
+        AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "another model");
-    ck_assert_int_eq(akunu_importance_add(im, session, ids, 0, NULL, NULL), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_importance_add(im, session, (akunu_token[]){ 1, 100000 }, 2, NULL, NULL),
+    ck_assert_int_eq(akunu_importance_add(im, session, &(struct akunu_ids){ ids, 0 }, NULL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_importance_add(im, session,
+                                          &(struct akunu_ids){ (akunu_token[]){ 1, 100000 }, 2 },
+                                          NULL, NULL),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "100000");
-    ck_assert_int_eq(akunu_importance_add(im, session, ids, CHUNK, always, NULL),
-                     AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(
+        akunu_importance_add(im, session, &(struct akunu_ids){ ids, CHUNK }, always, NULL),
+        AKUNU_ERROR_CANCELLED);
     ck_assert_int_eq(akunu_importance_read(im, golden_path("../imatrix/mixtral.gguf", "", golden)),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "another model");

@@ -361,7 +361,7 @@ static float *run_with(const char *model_name, const char *text, size_t *n_logit
     for (size_t i = 0; i < N_TOKENS; i++)
         memcpy(logits + i * info.vocab_size, akunu_session_logits(session, i),
                info.vocab_size * sizeof *logits);
-    ck_assert_int_eq(akunu_session_counters(session, counters, sizeof *counters), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_get_counters(session, counters, sizeof *counters), AKUNU_OK);
     *threads = akunu_session_threads(session);
     *batch = akunu_session_batch(session);
     akunu_sequence_free(session, sequence);
@@ -428,14 +428,14 @@ END_TEST
 START_TEST(detection)
 {
     struct akunu_chip chip;
-    ck_assert_int_eq(akunu_chip_get(&chip, sizeof chip), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_chip(&chip, sizeof chip), AKUNU_OK);
     ck_assert_uint_ge(chip.cores, 1);
     ck_assert_uint_ge(chip.hardware_threads, chip.cores);
     ck_assert_uint_ge(chip.numa_nodes, 1);
     ck_assert_uint_gt(chip.memory_bytes, 0);
     ck_assert_uint_lt(strlen(chip.name), sizeof chip.name);
-    ck_assert_int_eq(akunu_chip_get(&chip, 0), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_chip_get(NULL, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_get_chip(&chip, 0), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_get_chip(NULL, 0), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 
@@ -475,16 +475,14 @@ static bool stop_at_once(double fraction, void *user)
 START_TEST(tuning_stops)
 {
     struct akunu_profile profile = { .size = sizeof profile };
+    struct akunu_tune_params params;
     int calls = 0;
-    ck_assert_int_eq(akunu_profile_tune(NULL, 1, 5, stop_at_once, &calls, &profile, sizeof profile),
-                     AKUNU_ERROR_CANCELLED);
+    akunu_tune_params_default(&params, sizeof params);
+    ck_assert(params.n_threads == 1 && params.n_runs == 5);
+    params.progress = stop_at_once;
+    params.user = &calls;
+    ck_assert_int_eq(akunu_profile_tune(&params, &profile, sizeof profile), AKUNU_ERROR_CANCELLED);
     ck_assert_int_eq(calls, 1);
-    ck_assert_int_eq(akunu_profile_tune("pdp11", 1, 1, NULL, NULL, &profile, sizeof profile),
-                     AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_profile_tune(NULL, 0, 1, NULL, NULL, &profile, sizeof profile),
-                     AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_profile_tune(NULL, 1, 0, NULL, NULL, &profile, sizeof profile),
-                     AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 

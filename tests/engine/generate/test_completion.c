@@ -14,8 +14,10 @@ struct heard {
     size_t stop_after; /* pieces; 0: never */
 };
 
-static bool hear(struct heard *heard, akunu_token token, const char *text, size_t n_bytes)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
+    struct heard *heard = (struct heard *)user + index;
+    ck_assert_uint_lt(index, ALL);
     ck_assert_uint_lt(heard->n_bytes + n_bytes, TEXT_MAX);
     if (n_bytes > 0)
         memcpy(heard->bytes + heard->n_bytes, text, n_bytes);
@@ -23,18 +25,6 @@ static bool hear(struct heard *heard, akunu_token token, const char *text, size_
     heard->bytes[heard->n_bytes] = '\0';
     *(token < 0 ? &heard->n_rests : &heard->n_tokens) += 1;
     return heard->n_tokens + heard->n_rests != heard->stop_after;
-}
-
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
-{
-    return hear(user, token, text, n_bytes);
-}
-
-static bool on_choice(size_t choice, akunu_token token, const char *text, size_t n_bytes,
-                      void *user)
-{
-    ck_assert_uint_lt(choice, ALL);
-    return hear((struct heard *)user + choice, token, text, n_bytes);
 }
 
 /* A model, a session of `context` tokens, and parameters of greedy sampling. */
@@ -83,7 +73,7 @@ static void tear_down(struct fixture *f)
 static uint64_t count_passes(const struct fixture *f)
 {
     struct akunu_counters counters;
-    ck_assert_int_eq(akunu_session_counters(f->session, &counters, sizeof counters), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_get_counters(f->session, &counters, sizeof counters), AKUNU_OK);
     return counters.passes;
 }
 
@@ -94,9 +84,10 @@ static void generate(struct fixture *f, size_t stop_after, enum akunu_status exp
     akunu_sequence sequence = akunu_sequence_new(f->session);
     f->heard = (struct heard){ .stop_after = stop_after };
     f->result = (struct akunu_result){ .size = sizeof f->result };
-    enum akunu_status status =
-        akunu_session_generate(f->session, sequence, f->text.ids, PROMPT, &f->params, on_piece,
-                               NULL, &f->heard, &f->result);
+    f->params.on_piece = on_piece;
+    f->params.user = &f->heard;
+    enum akunu_status status = akunu_session_generate(
+        f->session, sequence, &(struct akunu_ids){ f->text.ids, PROMPT }, &f->params, &f->result);
     ck_assert_msg(status == expected, "%d: %s", (int)status, akunu_last_error());
     f->length = akunu_sequence_length(f->session, sequence);
     f->passes = count_passes(f) - before - 1;
@@ -191,9 +182,11 @@ START_TEST(parallel_grammar)
     f->sampling.temperature = 1.0f;
     for (int i = 0; i < ALL; i++)
         results[i].size = sizeof results[i];
-    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, ALL, f->text.ids,
-                                                     PROMPT, &f->params, on_choice, NULL, heard,
-                                                     results),
+    f->params.on_piece = on_piece;
+    f->params.user = heard;
+    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, ALL,
+                                                     &(struct akunu_ids){ f->text.ids, PROMPT },
+                                                     &f->params, results),
                      AKUNU_OK);
     for (int i = 0; i < ALL; i++) {
         ck_assert_int_eq(results[i].stop, AKUNU_STOP_END);
@@ -234,8 +227,11 @@ START_TEST(stop_sequences)
     struct heard heard[ALL] = { { 0 } };
     struct akunu_result results[2] = { { .size = sizeof *results }, { .size = sizeof *results } };
     akunu_sequence sequences[2] = { akunu_sequence_new(f->session) };
-    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, 2, f->text.ids, PROMPT,
-                                                     &f->params, on_choice, NULL, heard, results),
+    f->params.on_piece = on_piece;
+    f->params.user = heard;
+    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, 2,
+                                                     &(struct akunu_ids){ f->text.ids, PROMPT },
+                                                     &f->params, results),
                      AKUNU_OK);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(results[i].stop, AKUNU_STOP_TEXT);
@@ -361,10 +357,10 @@ START_TEST(chains)
 }
 END_TEST
 
-static void ignore_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
-                            size_t n_top, void *user)
+static void ignore_logprobs(size_t index, akunu_token token, float logprob,
+                            const struct akunu_logprob *top, size_t n_top, void *user)
 {
-    (void)token, (void)logprob, (void)top, (void)n_top, (void)user;
+    (void)index, (void)token, (void)logprob, (void)top, (void)n_top, (void)user;
 }
 
 /* How many of the largest logits decide: those that the first sampler keeps, the first one alone,
@@ -412,8 +408,11 @@ START_TEST(no_tokens)
     f->params.max_tokens = 0;
     for (int i = 0; i < 3; i++)
         results[i].size = sizeof results[i];
-    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, 3, f->text.ids, PROMPT,
-                                                     &f->params, on_choice, NULL, heard, results),
+    f->params.on_piece = on_piece;
+    f->params.user = heard;
+    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, 3,
+                                                     &(struct akunu_ids){ f->text.ids, PROMPT },
+                                                     &f->params, results),
                      AKUNU_OK);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(results[i].stop, AKUNU_STOP_LENGTH);
@@ -436,8 +435,11 @@ START_TEST(pages_are_shared_out)
     f->sampling.ignore_end = true;
     for (int i = 0; i < ALL; i++)
         results[i].size = sizeof results[i];
-    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, ALL, f->text.ids, 40,
-                                                     &f->params, on_choice, NULL, heard, results),
+    f->params.on_piece = on_piece;
+    f->params.user = heard;
+    ck_assert_int_eq(akunu_session_generate_parallel(f->session, sequences, ALL,
+                                                     &(struct akunu_ids){ f->text.ids, 40 },
+                                                     &f->params, results),
                      AKUNU_OK);
     for (int i = 0; i < ALL; i++) {
         uint32_t length = i == 0 ? 70 : 64;

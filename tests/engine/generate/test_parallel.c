@@ -8,29 +8,14 @@ struct reported {
     akunu_token tokens[REPORTED_MAX];
 };
 
-static void record(struct reported *reported, akunu_token token)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
-    if (token < 0)
-        return;
-    ck_assert_uint_lt(reported->n, REPORTED_MAX);
-    reported->tokens[reported->n++] = token;
-}
-
-static bool on_completion(size_t completion, akunu_token token, const char *text, size_t n_bytes,
-                          void *user)
-{
-    struct reported *reported = (struct reported *)user + completion;
+    struct reported *reported = (struct reported *)user + index;
     (void)text, (void)n_bytes;
-    ck_assert_uint_lt(completion, COMPLETIONS);
-    record(reported, token);
-    return reported->n != reported->stop_after;
-}
-
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
-{
-    struct reported *reported = user;
-    (void)text, (void)n_bytes;
-    record(reported, token);
+    ck_assert_uint_lt(index, COMPLETIONS);
+    ck_assert(token < 0 || reported->n < REPORTED_MAX);
+    if (token >= 0)
+        reported->tokens[reported->n++] = token;
     return reported->n != reported->stop_after;
 }
 
@@ -88,9 +73,11 @@ START_TEST(as_if_alone)
         completions[2].stop_after = 5;
         for (int i = 0; i < COMPLETIONS; i++)
             results[i].size = sizeof results[i];
+        params.on_piece = on_piece;
+        params.user = completions;
         enum akunu_status status = akunu_session_generate_parallel(
-            session, sequences, COMPLETIONS, text.ids, text.n_prompt, &params, on_completion, NULL,
-            completions, results);
+            session, sequences, COMPLETIONS, &(struct akunu_ids){ text.ids, text.n_prompt },
+            &params, results);
         ck_assert_msg(status == AKUNU_OK, "%s: %s", name, akunu_last_error());
         uint32_t lengths[COMPLETIONS];
         for (int i = 0; i < COMPLETIONS; i++)
@@ -102,8 +89,11 @@ START_TEST(as_if_alone)
             struct akunu_result result = { .size = sizeof result };
             akunu_sequence sequence = akunu_sequence_new(session);
             sampling.seed = 40 + (uint64_t)i;
-            ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, text.n_prompt,
-                                                    &params, on_piece, NULL, &alone, &result),
+            params.on_piece = on_piece;
+            params.user = &alone;
+            ck_assert_int_eq(akunu_session_generate(session, sequence,
+                                                    &(struct akunu_ids){ text.ids, text.n_prompt },
+                                                    &params, &result),
                              AKUNU_OK);
             ck_assert_msg(alone.n == completions[i].n &&
                               memcmp(alone.tokens, completions[i].tokens,
@@ -138,13 +128,18 @@ START_TEST(one_completion)
                                             akunu_sequence_new(session) };
             params.max_tokens = n;
             sampling.ignore_end = true;
-            ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, 1, text.ids, 20,
-                                                             &params, on_completion, NULL, &got,
-                                                             &result),
+            params.on_piece = on_piece;
+            params.user = &got;
+            ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, 1,
+                                                             &(struct akunu_ids){ text.ids, 20 },
+                                                             &params, &result),
                              AKUNU_OK);
             ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
-            ck_assert_int_eq(akunu_session_generate(session, sequences[1], text.ids, 20, &params,
-                                                    on_piece, NULL, &alone, NULL),
+            params.on_piece = on_piece;
+            params.user = &alone;
+            ck_assert_int_eq(akunu_session_generate(session, sequences[1],
+                                                    &(struct akunu_ids){ text.ids, 20 }, &params,
+                                                    NULL),
                              AKUNU_OK);
             ck_assert_uint_eq(got.n, (size_t)n);
             ck_assert_uint_eq(alone.n, (size_t)n);
@@ -171,11 +166,13 @@ START_TEST(one_prefill)
     akunu_sequence sequences[COMPLETIONS] = { akunu_sequence_new(session) };
     params.max_tokens = 10;
     sampling.ignore_end = true;
-    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, COMPLETIONS, text.ids,
-                                                     text.n_prompt, &params, on_completion, NULL,
-                                                     completions, NULL),
+    params.on_piece = on_piece;
+    params.user = completions;
+    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, COMPLETIONS,
+                                                     &(struct akunu_ids){ text.ids, text.n_prompt },
+                                                     &params, NULL),
                      AKUNU_OK);
-    ck_assert_int_eq(akunu_session_counters(session, &counters, sizeof counters), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_get_counters(session, &counters, sizeof counters), AKUNU_OK);
     ck_assert_uint_eq(counters.tokens, text.n_prompt + 9 * COMPLETIONS);
     ck_assert_uint_eq(counters.passes, (text.n_prompt + 63) / 64 + 9);
     akunu_session_free(session);
@@ -199,9 +196,10 @@ START_TEST(full_context)
     sampling.ignore_end = true;
     for (int i = 0; i < COMPLETIONS; i++)
         results[i].size = sizeof results[i];
-    enum akunu_status status =
-        akunu_session_generate_parallel(session, sequences, COMPLETIONS, text.ids, 40, &params,
-                                        on_completion, NULL, completions, results);
+    params.on_piece = on_piece;
+    params.user = completions;
+    enum akunu_status status = akunu_session_generate_parallel(
+        session, sequences, COMPLETIONS, &(struct akunu_ids){ text.ids, 40 }, &params, results);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     for (int i = 0; i < COMPLETIONS; i++) {
         ck_assert_int_eq(results[i].stop, AKUNU_STOP_CONTEXT);
@@ -230,14 +228,17 @@ START_TEST(earlier_text_counts)
          n < GOLDEN_VOCAB / 2;
          id += 2)
         even[n++] = id;
-    ck_assert_int_eq(akunu_session_prefill(session, sequences[0], even, n, NULL, NULL, &last),
+    ck_assert_int_eq(akunu_session_prefill(session, sequences[0], &(struct akunu_ids){ even, n },
+                                           NULL, NULL, &last),
                      AKUNU_OK);
     params.max_tokens = 12;
     sampling.ignore_end = true;
     sampling.presence_penalty = 1000.0f;
     sampling.repeat_last_n = -1;
+    params.on_piece = on_piece;
+    params.user = completions;
     enum akunu_status status = akunu_session_generate_parallel(
-        session, sequences, 2, &prompt, 1, &params, on_completion, NULL, completions, NULL);
+        session, sequences, 2, &(struct akunu_ids){ &prompt, 1 }, &params, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     for (int i = 0; i < 2; i++) {
         ck_assert_uint_eq(completions[i].n, 12);
@@ -254,10 +255,10 @@ struct text_reported {
     char bytes[1024];
 };
 
-static bool on_text(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_text(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct text_reported *reported = user;
-    (void)token;
+    (void)index, (void)token;
     ck_assert_uint_lt(reported->n + n_bytes, sizeof reported->bytes);
     memcpy(reported->bytes + reported->n, text, n_bytes);
     reported->n += n_bytes;
@@ -282,8 +283,11 @@ START_TEST(held_text_is_told)
         akunu_sequence sequence = akunu_sequence_new(session);
         params.stops = stops;
         params.n_stops = (size_t)round;
-        ck_assert_int_eq(akunu_session_generate(session, sequence, text.ids, text.n_prompt, &params,
-                                                on_text, NULL, round ? &withheld : &whole, &result),
+        params.on_piece = on_text;
+        params.user = round ? &withheld : &whole;
+        ck_assert_int_eq(akunu_session_generate(session, sequence,
+                                                &(struct akunu_ids){ text.ids, text.n_prompt },
+                                                &params, &result),
                          AKUNU_OK);
         ck_assert_int_eq(result.stop, AKUNU_STOP_LENGTH);
         ck_assert_uint_ge(whole.n, 2);
@@ -312,8 +316,11 @@ static void check_refused(struct akunu_session *session, akunu_sequence first, s
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(1, &sampling);
     struct reported completions[COMPLETIONS] = { { 0 } };
+    params.on_piece = NULL;
+    params.cancel = at_once;
+    params.user = completions;
     enum akunu_status status = akunu_session_generate_parallel(
-        session, sequences, n, ids, n_ids, &params, NULL, at_once, completions, NULL);
+        session, sequences, n, &(struct akunu_ids){ ids, n_ids }, &params, NULL);
     ck_assert_msg(status == expected, "%d: %s", (int)status, akunu_last_error());
     ck_assert_msg(strstr(akunu_last_error(), said) != NULL, "'%s' lacks '%s'", akunu_last_error(),
                   said);
@@ -345,8 +352,11 @@ START_TEST(refused)
     struct akunu_sampling sampling;
     struct akunu_generation params = params_of(1, &sampling);
     struct reported completions[COMPLETIONS] = { { 0 } };
-    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, COMPLETIONS, text.ids, 20,
-                                                     &params, on_completion, at_once, completions,
+    params.on_piece = on_piece;
+    params.cancel = at_once;
+    params.user = completions;
+    ck_assert_int_eq(akunu_session_generate_parallel(session, sequences, COMPLETIONS,
+                                                     &(struct akunu_ids){ text.ids, 20 }, &params,
                                                      NULL),
                      AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(completions[0].n, 4);

@@ -127,10 +127,9 @@ struct text {
     char bytes[TEXT_MAX];
 };
 
-static bool on_choice(size_t choice, akunu_token token, const char *piece, size_t n_bytes,
-                      void *user)
+static bool on_piece(size_t index, akunu_token token, const char *piece, size_t n_bytes, void *user)
 {
-    struct text *text = (struct text *)user + choice;
+    struct text *text = (struct text *)user + index;
     ck_assert_uint_lt(text->n_bytes + n_bytes, TEXT_MAX);
     if (n_bytes)
         memcpy(text->bytes + text->n_bytes, piece, n_bytes);
@@ -140,11 +139,6 @@ static bool on_choice(size_t choice, akunu_token token, const char *piece, size_
         text->ids[text->n++] = token;
     }
     return true;
-}
-
-static bool on_piece(akunu_token token, const char *piece, size_t n_bytes, void *user)
-{
-    return on_choice(0, token, piece, n_bytes, user);
 }
 
 struct fixture {
@@ -190,8 +184,10 @@ static struct text generate(struct fixture *f, int64_t budget)
     struct text out = { .n = 0 };
     akunu_sequence sequence = akunu_sequence_new(f->session);
     f->reasoning.budget = budget;
-    enum akunu_status status = akunu_session_generate(f->session, sequence, f->text.ids, PROMPT,
-                                                      &f->params, on_piece, NULL, &out, NULL);
+    f->params.on_piece = on_piece;
+    f->params.user = &out;
+    enum akunu_status status = akunu_session_generate(
+        f->session, sequence, &(struct akunu_ids){ f->text.ids, PROMPT }, &f->params, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     akunu_sequence_free(f->session, sequence);
     return out;
@@ -230,8 +226,11 @@ static void check_budget(struct fixture *f, const struct text *unlimited, size_t
     akunu_sequence sequence = akunu_sequence_new(f->session);
     f->params.reasoning = NULL;
     f->params.max_tokens = (int64_t)(ALL - n_before);
-    ck_assert_int_eq(akunu_session_generate(f->session, sequence, prompt, PROMPT + n_before,
-                                            &f->params, on_piece, NULL, &rest, NULL),
+    f->params.on_piece = on_piece;
+    f->params.user = &rest;
+    ck_assert_int_eq(akunu_session_generate(f->session, sequence,
+                                            &(struct akunu_ids){ prompt, PROMPT + n_before },
+                                            &f->params, NULL),
                      AKUNU_OK);
     f->params.reasoning = &f->reasoning;
     f->params.max_tokens = ALL;
@@ -289,9 +288,11 @@ START_TEST(parallel)
     f.reasoning.budget = 5;
     f.reasoning.closing = _i / 2 ? text_of_first(&f) : f.reasoning.end;
     sequences[0] = akunu_sequence_new(f.session);
-    ck_assert_int_eq(akunu_session_generate_parallel(f.session, sequences, N_CHOICES, f.text.ids,
-                                                     PROMPT, &f.params, on_choice, NULL, texts,
-                                                     NULL),
+    f.params.on_piece = on_piece;
+    f.params.user = texts;
+    ck_assert_int_eq(akunu_session_generate_parallel(f.session, sequences, N_CHOICES,
+                                                     &(struct akunu_ids){ f.text.ids, PROMPT },
+                                                     &f.params, NULL),
                      AKUNU_OK);
     for (size_t i = 0; i < N_CHOICES; i++)
         akunu_sequence_free(f.session, sequences[i]);

@@ -17,10 +17,10 @@ struct reported {
     uint32_t length; /* of the sequence, in the end */
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct reported *reported = user;
-    (void)text, (void)n_bytes;
+    (void)index, (void)text, (void)n_bytes;
     if (token < 0)
         return true;
     ck_assert_uint_lt(reported->n, REPORTED_MAX);
@@ -48,8 +48,11 @@ static void generate(struct akunu_session *session, const char *name,
     akunu_sequence sequence = akunu_sequence_new(session);
     *reported = (struct reported){ .stop_after = stop_after,
                                    .result = { .size = sizeof reported->result } };
-    enum akunu_status status = akunu_session_generate(session, sequence, ids, n, params, on_piece,
-                                                      NULL, reported, &reported->result);
+    struct akunu_generation own = *params;
+    own.on_piece = on_piece;
+    own.user = reported;
+    enum akunu_status status = akunu_session_generate(
+        session, sequence, &(struct akunu_ids){ ids, n }, &own, &reported->result);
     ck_assert_msg(status == expected, "%s: %s", name, akunu_last_error());
     reported->length = akunu_sequence_length(session, sequence);
     akunu_sequence_free(session, sequence);
@@ -216,7 +219,8 @@ START_TEST(full_context)
             akunu_token ids[128];
             for (int i = 0; i < 128; i++)
                 ids[i] = text.ids[i % 20];
-            ck_assert_int_eq(akunu_session_prefill(session, other, ids, 128, NULL, NULL, &last),
+            ck_assert_int_eq(akunu_session_prefill(session, other, &(struct akunu_ids){ ids, 128 },
+                                                   NULL, NULL, &last),
                              AKUNU_OK);
         }
         params.max_tokens = -1;

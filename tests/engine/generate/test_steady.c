@@ -183,10 +183,10 @@ END_TEST
 enum { BEFORE = 3, COUNTED = 32 };
 
 /* Counts from token BEFORE to COUNTED tokens later. */
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     int *n = user;
-    (void)token, (void)text, (void)n_bytes;
+    (void)index, (void)token, (void)text, (void)n_bytes;
     ++*n;
     if (*n == BEFORE)
         start_counting();
@@ -235,9 +235,12 @@ START_TEST(generating)
     params.sampling = &sampling;
     params.max_tokens = BEFORE + COUNTED + 2;
     set_mode(_i / golden_count(), &sampling);
+    params.on_piece = on_piece;
+    params.cancel = on_cancel;
+    params.user = &n;
     enum akunu_status status =
-        akunu_session_generate(session, akunu_sequence_new(session), text.ids, text.n_prompt,
-                               &params, on_piece, on_cancel, &n, NULL);
+        akunu_session_generate(session, akunu_sequence_new(session),
+                               &(struct akunu_ids){ text.ids, text.n_prompt }, &params, NULL);
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_int_eq(n >= BEFORE + COUNTED, 1);
     check_nothing_counted();
@@ -264,8 +267,9 @@ START_TEST(by_hand)
         size_t last = 0;
         if (round == 1)
             start_counting();
-        ok = ok && akunu_session_prefill(session, first, text.ids, text.n_prompt, NULL, NULL,
-                                         &last) == AKUNU_OK;
+        ok = ok &&
+             akunu_session_prefill(session, first, &(struct akunu_ids){ text.ids, text.n_prompt },
+                                   NULL, NULL, &last) == AKUNU_OK;
         akunu_sequence second = akunu_sequence_fork(session, first, 20);
         akunu_token token = akunu_sampler_sample(sampler, akunu_session_logits(session, last));
         for (int i = 0; i < 10; i++) {

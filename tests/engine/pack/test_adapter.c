@@ -30,7 +30,8 @@ static float *run(const struct akunu_model *model, const char *name)
     ck_assert_ptr_nonnull(out);
     struct akunu_session *session = golden_session(model, 2, 512, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_msg(akunu_session_prefill(session, sequence, text.ids, text.n_prompt, NULL, NULL,
+    ck_assert_msg(akunu_session_prefill(session, sequence,
+                                        &(struct akunu_ids){ text.ids, text.n_prompt }, NULL, NULL,
                                         &last) == AKUNU_OK,
                   "%s", akunu_last_error());
     memcpy(out, akunu_session_logits(session, last), info.vocab_size * sizeof *out);

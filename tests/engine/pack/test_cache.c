@@ -191,7 +191,7 @@ static void load_path(const char *path, const char *dir, struct outcome *out)
         tokens[i] = (struct akunu_batch_token){ 3 + i, sequence, i == N_IDS - 1 };
     ck_assert_int_eq(akunu_session_decode(session, tokens, N_IDS), AKUNU_OK);
     ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
-    ck_assert_int_eq(akunu_memory_report(model, session, &memory, sizeof memory), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_memory(model, session, &memory, sizeof memory), AKUNU_OK);
     memset(out, 0, sizeof *out);
     memcpy(out->logits, akunu_session_logits(session, N_IDS - 1),
            info.vocab_size * sizeof *out->logits);
@@ -725,7 +725,7 @@ static void plan_mixed(const struct akunu_load_params *params, enum akunu_packin
 {
     char path[4096];
     ck_assert_int_eq(
-        akunu_model_plan(golden_path("mixed", ".gguf", path), params, NULL, out, sizeof *out),
+        akunu_get_load_plan(golden_path("mixed", ".gguf", path), params, NULL, out, sizeof *out),
         AKUNU_OK);
     ck_assert_msg(out->packing == packing && out->cache_state == state &&
                       strstr(out->reason, reason) && (*out->reason || !*reason),
@@ -789,8 +789,9 @@ START_TEST(planned_sizes)
         ck_assert_ptr_nonnull(model);
         struct akunu_session *opened = akunu_session_new(model, &session);
         ck_assert_ptr_nonnull(opened);
-        ck_assert_int_eq(akunu_model_plan(path, &params, &session, &plan, sizeof plan), AKUNU_OK);
-        ck_assert_int_eq(akunu_memory_report(model, opened, &memory, sizeof memory), AKUNU_OK);
+        ck_assert_int_eq(akunu_get_load_plan(path, &params, &session, &plan, sizeof plan),
+                         AKUNU_OK);
+        ck_assert_int_eq(akunu_model_get_memory(model, opened, &memory, sizeof memory), AKUNU_OK);
         ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
         ck_assert_uint_eq(plan.kv_bytes, memory.kv);
         ck_assert_uint_eq(plan.token_weight_bytes, info.token_weight_bytes);
@@ -800,9 +801,10 @@ START_TEST(planned_sizes)
         akunu_session_free(opened);
         akunu_model_free(model);
     }
-    ck_assert_int_eq(akunu_model_plan("/nonexistent", NULL, NULL, &plan, sizeof plan),
+    ck_assert_int_eq(akunu_get_load_plan("/nonexistent", NULL, NULL, &plan, sizeof plan),
                      AKUNU_ERROR_FORMAT);
-    ck_assert_int_eq(akunu_model_plan(NULL, NULL, NULL, &plan, sizeof plan), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_get_load_plan(NULL, NULL, NULL, &plan, sizeof plan),
+                     AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 

@@ -140,12 +140,13 @@ static size_t run(struct fixture *f, struct akunu_session *session,
     *sequence = akunu_sequence_new(session);
     ck_assert_int_ge(*sequence, 0);
     if (cache)
-        ck_assert_msg(akunu_sequence_restore(session, *sequence, ids, n, cache, &n_restored) ==
-                          AKUNU_OK,
+        ck_assert_msg(akunu_sequence_restore(session, *sequence, &(struct akunu_ids){ ids, n },
+                                             cache, &n_restored) == AKUNU_OK,
                       "%s", akunu_last_error());
     ck_assert_uint_lt(n_restored, n);
     ck_assert_uint_eq(akunu_sequence_length(session, *sequence), n_restored);
-    ck_assert_int_eq(akunu_session_prefill(session, *sequence, ids + n_restored, n - n_restored,
+    ck_assert_int_eq(akunu_session_prefill(session, *sequence,
+                                           &(struct akunu_ids){ ids + n_restored, n - n_restored },
                                            NULL, NULL, &last),
                      AKUNU_OK);
     memcpy(logits, akunu_session_logits(session, last), f->n_vocab * sizeof *logits);
@@ -277,7 +278,9 @@ static size_t count_restored(struct akunu_session *session, const struct akunu_p
 {
     size_t n;
     akunu_sequence sequence = akunu_sequence_new(session);
-    ck_assert_int_eq(akunu_sequence_restore(session, sequence, ids, n_ids, cache, &n), AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_sequence_restore(session, sequence, &(struct akunu_ids){ ids, n_ids }, cache, &n),
+        AKUNU_OK);
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), n);
     akunu_sequence_free(session, sequence);
     return n;
@@ -756,12 +759,14 @@ START_TEST(least_lengths)
     akunu_sequence sequence = akunu_sequence_new(f.session);
     size_t last;
     ck_assert_int_eq(akunu_sequence_keep(f.session, sequence, 0, &cache), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_prefill(f.session, sequence, ids, 5, NULL, NULL, &last),
+    ck_assert_int_eq(akunu_session_prefill(f.session, sequence, &(struct akunu_ids){ ids, 5 }, NULL,
+                                           NULL, &last),
                      AKUNU_OK);
     ck_assert_int_eq(akunu_sequence_keep(f.session, sequence, 6, &cache), AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "has 5 tokens, and 6 are to be kept"));
-    ck_assert_int_eq(akunu_sequence_restore(f.session, sequence, ids, 100, &cache, &n),
-                     AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        akunu_sequence_restore(f.session, sequence, &(struct akunu_ids){ ids, 100 }, &cache, &n),
+        AKUNU_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "has 5 tokens, and must be empty"));
     ck_assert_uint_eq(n, 0);
     ck_assert_int_eq(n_prompts(&f), 1);

@@ -181,19 +181,20 @@ static void run_all(struct fixture *f)
 }
 
 /* ---- As if alone -------------------------------------------------------- */
-static bool record_alone(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool record_alone(size_t index, akunu_token token, const char *text, size_t n_bytes,
+                         void *user)
 {
     struct text *alone = user;
-    (void)text, (void)n_bytes;
+    (void)index, (void)text, (void)n_bytes;
     alone->tokens[alone->n++] = token;
     return alone->n != alone->stop_after;
 }
 
-static void record_logprob(akunu_token token, float logprob, const struct akunu_logprob *top,
-                           size_t n_top, void *user)
+static void record_logprob(size_t index, akunu_token token, float logprob,
+                           const struct akunu_logprob *top, size_t n_top, void *user)
 {
     struct text *alone = user;
-    (void)token, (void)top, (void)n_top;
+    (void)index, (void)token, (void)top, (void)n_top;
     alone->logprobs[alone->n] = logprob;
 }
 
@@ -206,13 +207,13 @@ static void generate_alone(struct fixture *f, const struct asked *a, const int32
     struct akunu_sampling sampling = a->sampling;
     struct ak_gen_request request = { .ids = ids,
                                       .n_ids = a->request.n_ids,
-                                      .generation = &generation,
-                                      .on_piece = record_alone,
-                                      .user = alone };
+                                      .generation = &generation };
     sampling.seed += completion;
     generation.sampling = &sampling;
     generation.speculation = AKUNU_SPECULATION_NONE;
     generation.on_logprobs = record_logprob; /* the backend does not sample then */
+    generation.on_piece = record_alone;
+    generation.user = alone;
     ck_assert_int_eq(ak_session_create(&f->model, &f->params, &session, &f->error), AKUNU_OK);
     ck_assert_int_eq(ak_session_sequence_new(session, &request.sequence, &f->error), AKUNU_OK);
     request.session = session;
@@ -1112,7 +1113,11 @@ START_TEST(refusals)
             "a scheduler runs no speculation, and a kind of it was asked for");
     a.generation.on_logprobs = record_logprob;
     refuses(f, &a, AKUNU_ERROR_UNSUPPORTED,
-            "a scheduler calls neither on_logprobs nor on_logits: its events have the "
+            "a scheduler calls no callback of akunu_generation: its events have the tokens and "
+            "log-probabilities");
+    a.generation.on_piece = record_alone;
+    refuses(f, &a, AKUNU_ERROR_UNSUPPORTED,
+            "a scheduler calls no callback of akunu_generation: its events have the tokens and "
             "log-probabilities");
     a.generation.n_stops = 1;
     refuses(f, &a, AKUNU_ERROR_ARGUMENT, "1 stop sequences: at most 64 are expected");

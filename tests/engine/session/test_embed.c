@@ -104,8 +104,8 @@ static void embed(struct akunu_session *session, const struct akunu_ids *texts, 
     akunu_embedding_default(&embedding, sizeof embedding);
     embedding.pooling = pooling;
     embedding.normalize = normalize;
-    ck_assert_msg(akunu_session_embed(session, texts, n, &embedding, NULL, NULL, out) == AKUNU_OK,
-                  "%s", akunu_last_error());
+    ck_assert_msg(akunu_session_embed(session, texts, n, &embedding, out) == AKUNU_OK, "%s",
+                  akunu_last_error());
 }
 
 static double nmse(const float *got, const float *want, size_t n)
@@ -168,9 +168,9 @@ START_TEST(converted)
         ck_assert_int_eq(info.pooling, AKUNU_POOLING_CLS);
         ck_assert_uint_eq(info.context, 96);
         struct akunu_session *session = open_session(model, 2, 0, 0);
-        ck_assert_int_eq(akunu_session_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL,
-                                             made ? got[0] : want[0]),
-                         AKUNU_OK);
+        ck_assert_int_eq(
+            akunu_session_embed(session, texts.texts, N_TEXTS, NULL, made ? got[0] : want[0]),
+            AKUNU_OK);
         akunu_session_free(session);
         akunu_model_free(model);
     }
@@ -227,8 +227,7 @@ START_TEST(as_the_model_says)
     ck_assert_uint_eq(info.context, 96);
     ck_assert_ptr_null(akunu_model_dump(model, true));
     struct akunu_session *session = open_session(model, 1, 0, 0);
-    ck_assert_int_eq(akunu_session_embed(session, texts.texts, N_TEXTS, NULL, NULL, NULL, own[0]),
-                     AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(session, texts.texts, N_TEXTS, NULL, own[0]), AKUNU_OK);
     embed(session, texts.texts, N_TEXTS, AKUNU_POOLING_CLS, AKUNU_NORMALIZE_NONE, raw[0]);
     for (size_t i = 0; i < N_TEXTS; i++) {
         double squares = 0.0, length = 0.0;
@@ -393,7 +392,7 @@ START_TEST(settings_of_sentence_transformers)
     ck_assert_int_eq(info.pooling, settings[_i].kind);
     ck_assert(info.normalized == settings[_i].normalized);
     struct akunu_session *session = open_session(model, 1, 0, 0);
-    enum akunu_status status = akunu_session_embed(session, texts.texts, 1, NULL, NULL, NULL, out);
+    enum akunu_status status = akunu_session_embed(session, texts.texts, 1, NULL, out);
     ck_assert_int_eq(status, settings[_i].refused ? AKUNU_ERROR_UNSUPPORTED : AKUNU_OK);
     if (settings[_i].refused)
         ck_assert_msg(strstr(akunu_last_error(), settings[_i].refused) != NULL, "%s",
@@ -416,7 +415,7 @@ static void refused(struct akunu_session *session, const struct akunu_ids *texts
                     const char *message)
 {
     float out[N_TEXTS * WIDTH];
-    ck_assert_int_eq(akunu_session_embed(session, texts, n, embedding, NULL, NULL, out), status);
+    ck_assert_int_eq(akunu_session_embed(session, texts, n, embedding, out), status);
     ck_assert_msg(strstr(akunu_last_error(), message) != NULL, "%s", akunu_last_error());
 }
 
@@ -497,8 +496,8 @@ static void check_sentence(const json_t *one, const char *path)
     ck_assert_msg(embedding.width == json_array_size(want), "%s: %zu elements", name,
                   embedding.width);
     struct akunu_ids texts = { ids, (size_t)n };
-    ck_assert_msg(akunu_session_embed(session, &texts, 1, &embedding, NULL, NULL, got) == AKUNU_OK,
-                  "%s: %s", name, akunu_last_error());
+    ck_assert_msg(akunu_session_embed(session, &texts, 1, &embedding, got) == AKUNU_OK, "%s: %s",
+                  name, akunu_last_error());
     for (size_t i = 0; i < embedding.width; i++) {
         double value = json_number_value(json_array_get(want, i));
         difference += ((double)got[i] - value) * ((double)got[i] - value);
@@ -605,12 +604,12 @@ START_TEST(sentence_refusals)
     embedding.n_prompt = 3;
     akunu_session_number_texts(session, 7);
     refused(session, texts, 2, &embedding, AKUNU_ERROR_ARGUMENT, "text 8 has 3 tokens, and the 3");
-    ck_assert_int_eq(akunu_session_embed(session, texts, 1, &embedding, NULL, NULL, out), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(session, texts, 1, &embedding, out), AKUNU_OK);
     /* a pooling of the caller's choice has the model's width */
     embedding.pooling = AKUNU_POOLING_MAX;
     embedding.width = 0;
     ck_assert_uint_eq(akunu_model_embedding_width(model, AKUNU_POOLING_MAX), 32);
-    ck_assert_int_eq(akunu_session_embed(session, texts, 1, &embedding, NULL, NULL, out), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(session, texts, 1, &embedding, out), AKUNU_OK);
     akunu_session_free(session);
     akunu_model_free(model);
     remove_sentence_folder(files, folder);
@@ -692,7 +691,7 @@ START_TEST(hidden_states_of_a_language_model)
     size_t width = info.width, n_vocab = info.vocab_size, output = SIZE_MAX;
     const struct akunu_file *file = akunu_model_file(model);
     struct akunu_tensor_info tensor;
-    for (size_t i = 0; akunu_file_tensor(file, i, &tensor, sizeof tensor) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_file_get_tensor(file, i, &tensor, sizeof tensor) == AKUNU_OK; i++)
         if (strcmp(tensor.name, "output.weight") == 0 ||
             (output == SIZE_MAX && strcmp(tensor.name, "token_embd.weight") == 0))
             output = i;
@@ -721,7 +720,8 @@ START_TEST(hidden_states_of_a_language_model)
     session = golden_session(model, 1, 7, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
     size_t last;
-    ck_assert_int_eq(akunu_session_prefill(session, sequence, text.ids, 9, NULL, NULL, &last),
+    ck_assert_int_eq(akunu_session_prefill(session, sequence, &(struct akunu_ids){ text.ids, 9 },
+                                           NULL, NULL, &last),
                      AKUNU_OK);
     ck_assert_ptr_nonnull(akunu_session_logits(session, last));
     embed(session, &ids, 1, AKUNU_POOLING_LAST, AKUNU_NORMALIZE_NONE, again);
@@ -820,24 +820,27 @@ START_TEST(refusals)
     akunu_embedding_default(&embedding, sizeof embedding);
     embedding.normalize = (enum akunu_normalize)9;
     refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "normalize is 9");
-    ck_assert_int_eq(akunu_session_embed(session, &fine, 1, NULL, stop, NULL, out),
+    akunu_embedding_default(&embedding, sizeof embedding);
+    embedding.cancel = stop;
+    ck_assert_int_eq(akunu_session_embed(session, &fine, 1, &embedding, out),
                      AKUNU_ERROR_CANCELLED);
 
     akunu_sequence sequence = akunu_sequence_new(session);
     refused(session, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "in use");
-    ck_assert_int_eq(akunu_session_prefill(session, sequence, ids, 3, NULL, NULL, &last),
-                     AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(
+        akunu_session_prefill(session, sequence, &(struct akunu_ids){ ids, 3 }, NULL, NULL, &last),
+        AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "makes embeddings"));
     struct akunu_batch_token token = { .token = 1, .sequence = sequence, .logits = true };
     ck_assert_int_eq(akunu_session_decode(session, &token, 1), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_int_eq(
-        akunu_session_generate(session, sequence, ids, 3, NULL, NULL, NULL, NULL, NULL),
+        akunu_session_generate(session, sequence, &(struct akunu_ids){ ids, 3 }, NULL, NULL),
         AKUNU_ERROR_UNSUPPORTED);
     akunu_sequence_free(session, sequence);
 
     /* nothing that failed has left a sequence behind */
-    ck_assert_int_eq(akunu_session_embed(session, &fine, 1, NULL, NULL, NULL, out), AKUNU_OK);
-    ck_assert_int_eq(akunu_session_embed(session, NULL, 0, NULL, NULL, NULL, NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(session, &fine, 1, NULL, out), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_embed(session, NULL, 0, NULL, NULL), AKUNU_OK);
     akunu_session_free(session);
 
     /* a text of an encoder does not go on in another pass */

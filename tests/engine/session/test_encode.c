@@ -295,7 +295,7 @@ START_TEST(refused)
     akunu_sequence_free(f.session, window);
     ck_assert_int_eq(akunu_session_decode(f.session, &token, 1), AKUNU_ERROR_ARGUMENT);
     check_says("attends to no window");
-    ck_assert_int_eq(akunu_session_complete(f.session, -1, "a", 1, NULL, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(akunu_session_complete(f.session, -1, "a", 1, NULL, NULL),
                      AKUNU_ERROR_UNSUPPORTED);
     close_fixture(&f);
 }

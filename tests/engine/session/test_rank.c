@@ -75,8 +75,14 @@ static struct akunu_model *load(const char *path, uint32_t ranks)
 static size_t encode(const struct akunu_model *model, const struct pair *p,
                      akunu_token ids[IDS_MAX], size_t *second)
 {
-    int64_t n = akunu_model_encode_pair(model, p->query, strlen(p->query), p->document,
-                                        strlen(p->document), ids, IDS_MAX, second);
+    struct akunu_pair_text text;
+    akunu_pair_text_default(&text, sizeof text);
+    text.query = p->query;
+    text.document = p->document;
+    text.n_query_bytes = strlen(p->query);
+    text.n_document_bytes = strlen(p->document);
+    int64_t n = akunu_model_encode_pair(model, &text, ids, IDS_MAX);
+    *second = text.second;
     ck_assert_msg(n > 0 && n <= IDS_MAX, "%s", akunu_last_error());
     return (size_t)n;
 }
@@ -194,8 +200,15 @@ START_TEST(refusals)
     ck_assert_int_eq(akunu_session_rank(session, &pair, 1, NULL, NULL, out),
                      AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "no reranker"));
-    ck_assert_int_eq(akunu_model_encode_pair(model, "a", 1, "b", 1, NULL, 0, NULL), -1);
+    struct akunu_pair_text text = { .size = sizeof text,
+                                    .query = "a",
+                                    .n_query_bytes = 1,
+                                    .document = "b",
+                                    .n_document_bytes = 1 };
+    ck_assert_int_eq(akunu_model_encode_pair(model, &text, NULL, 0), -1);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "tokenizer.chat_template.rerank"));
+    ck_assert_int_eq(akunu_model_encode_pair(model, NULL, NULL, 0), -1);
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), "the pair is NULL"));
     akunu_session_free(session);
     akunu_model_free(model);
 

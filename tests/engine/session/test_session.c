@@ -1441,10 +1441,10 @@ struct listener {
     float logprobs[CONTEXT];
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct listener *l = user;
-    (void)text;
+    (void)index, (void)text;
     ck_assert_uint_eq(n_bytes, 0); /* there is no vocabulary */
     l->reported[l->n_reported++] = token;
     return l->n_reported != l->stop_after;
@@ -1480,14 +1480,15 @@ static struct akunu_result generate(struct fixture *f, int32_t s, uint32_t n_ids
                                     ak_status expected)
 {
     struct akunu_result result;
+    struct akunu_generation own = *g;
+    own.on_piece = on_piece;
+    own.cancel = on_cancel;
+    own.user = l;
     ak_status status = ak_gen_run(&(struct ak_gen_request){ .session = f->session,
                                                             .sequence = s,
                                                             .ids = text_of(0),
                                                             .n_ids = n_ids,
-                                                            .generation = g,
-                                                            .on_piece = on_piece,
-                                                            .cancel = on_cancel,
-                                                            .user = l },
+                                                            .generation = &own },
                                   &result, &f->error);
     ck_assert_msg(status == expected, "%d: %s", (int)status, f->error.message);
     return result;
@@ -1634,11 +1635,11 @@ START_TEST(backend_samples)
 }
 END_TEST
 
-static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
-                        size_t n_top, void *user)
+static void on_logprobs(size_t index, akunu_token token, float logprob,
+                        const struct akunu_logprob *top, size_t n_top, void *user)
 {
     struct listener *l = user;
-    (void)token, (void)top, (void)n_top;
+    (void)index, (void)token, (void)top, (void)n_top;
     l->logprobs[l->n_logprobs++] = logprob;
 }
 

@@ -425,7 +425,7 @@ static void check_tensors(const char *file_name, const char *golden, size_t want
                                 &bytes, digest),
                          6);
         struct akunu_tensor_info info;
-        ck_assert_int_eq(akunu_file_tensor(file, i, &info, sizeof info), AKUNU_OK);
+        ck_assert_int_eq(akunu_file_get_tensor(file, i, &info, sizeof info), AKUNU_OK);
         ck_assert_str_eq(info.name, name);
         ck_assert_str_eq(info.type, type);
         int n = 0;
@@ -555,7 +555,7 @@ static enum akunu_meta_type public_type(const char *kind)
 static size_t entry_of(const struct akunu_file *file, const char *key)
 {
     struct akunu_meta m;
-    for (size_t i = 0; akunu_file_meta(file, i, &m, sizeof m) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_file_get_meta(file, i, &m, sizeof m) == AKUNU_OK; i++)
         if (strcmp(m.key, key) == 0)
             return i;
     ck_abort_msg("no %s", key);
@@ -577,12 +577,13 @@ START_TEST(metadata)
         const char *value = line[used] ? line + used + 1 : "";
         struct akunu_meta m;
         size_t i = entry_of(file, key);
-        ck_assert_int_eq(akunu_file_meta(file, i, &m, sizeof m), AKUNU_OK);
+        ck_assert_int_eq(akunu_file_get_meta(file, i, &m, sizeof m), AKUNU_OK);
         if (at[0] != '-') {
             ck_assert_int_eq(m.type, AKUNU_META_ARRAY);
             ck_assert_int_eq(m.element_type, public_type(kind));
-            ck_assert_int_eq(akunu_file_meta_element(file, i, strtoul(at, NULL, 10), &m, sizeof m),
-                             AKUNU_OK);
+            ck_assert_int_eq(
+                akunu_file_get_meta_element(file, i, strtoul(at, NULL, 10), &m, sizeof m),
+                AKUNU_OK);
         }
         ck_assert_int_eq(m.type, public_type(kind));
         if (m.type == AKUNU_META_FLOAT) {
@@ -597,9 +598,9 @@ START_TEST(metadata)
 
     struct akunu_meta m;
     size_t i = entry_of(file, "long.strings");
-    ck_assert_int_eq(akunu_file_meta(file, i, &m, sizeof m), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_get_meta(file, i, &m, sizeof m), AKUNU_OK);
     ck_assert_uint_eq(m.n, 300);
-    ck_assert_int_eq(akunu_file_meta_element(file, i, 300, &m, sizeof m), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_file_get_meta_element(file, i, 300, &m, sizeof m), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
     akunu_file_free(file);
     free(lines.data);
@@ -978,8 +979,8 @@ START_TEST(public_errors)
     ck_assert_ptr_nonnull(file);
     struct akunu_tensor_info info;
     float row[64], rows[128];
-    ck_assert_int_eq(akunu_file_tensor(file, 12, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_file_tensor(file, 11, &info, sizeof info), AKUNU_OK);
+    ck_assert_int_eq(akunu_file_get_tensor(file, 12, &info, sizeof info), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_file_get_tensor(file, 11, &info, sizeof info), AKUNU_OK);
     ck_assert_str_eq(info.canonical, "layers.0.ffn.down.weight");
     ck_assert_int_eq(akunu_file_read_f32(file, 11, 0, 128, rows), AKUNU_OK);
     ck_assert_int_eq(akunu_file_read_f32(file, 11, 64, 64, row), AKUNU_OK);

@@ -1218,7 +1218,7 @@ START_TEST(canonical_names)
     float value;
     for (size_t i = 0; i < 3; i++) {
         struct akunu_tensor_info info;
-        ck_assert_int_eq(akunu_file_tensor(file, i, &info, sizeof info), AKUNU_OK);
+        ck_assert_int_eq(akunu_file_get_tensor(file, i, &info, sizeof info), AKUNU_OK);
         ck_assert_pstr_eq(info.canonical, wanted[i]);
     }
     ck_assert_int_eq(akunu_file_read_f32(file, 2, 0, 1, &value), AKUNU_OK);

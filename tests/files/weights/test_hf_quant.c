@@ -150,7 +150,7 @@ START_TEST(eight_bits_stay)
     params.no_cache = true;
     struct akunu_model *model = akunu_model_load(folder_path("fp8-wide"), &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
-    ck_assert_int_eq(akunu_memory_report(model, NULL, &memory, sizeof memory), AKUNU_OK);
+    ck_assert_int_eq(akunu_model_get_memory(model, NULL, &memory, sizeof memory), AKUNU_OK);
     uint64_t wanted = (128 + 512 + 2 * 128) * 132 + 128 * 64 * 2;
     ck_assert_uint_ge(memory.packed, wanted);
     ck_assert_uint_lt(memory.packed, wanted + 4 * 4096);
@@ -161,7 +161,7 @@ END_TEST
 static size_t find_tensor(const struct akunu_file *file, const char *name,
                           struct akunu_tensor_info *info)
 {
-    for (size_t i = 0; akunu_file_tensor(file, i, info, sizeof *info) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_file_get_tensor(file, i, info, sizeof *info) == AKUNU_OK; i++)
         if (strcmp(info->name, name) == 0)
             return i;
     ck_abort_msg("%s is not listed", name);
@@ -188,7 +188,7 @@ START_TEST(values)
         named = named || strcmp(info.type, folders[_i].type) == 0;
     }
     ck_assert_msg(named, "%s has no %s", folders[_i].name, folders[_i].type);
-    ck_assert_int_ne(akunu_file_tensor(file, n, &info, sizeof info), AKUNU_OK);
+    ck_assert_int_ne(akunu_file_get_tensor(file, n, &info, sizeof info), AKUNU_OK);
     akunu_file_free(file);
     free(list.data);
 }

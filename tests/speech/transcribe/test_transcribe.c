@@ -264,6 +264,19 @@ static struct akunu_transcription make_params(void)
     return params;
 }
 
+static enum akunu_status transcribe(struct akunu_session *session, struct akunu_audio *audio,
+                                    const struct akunu_transcription *params,
+                                    akunu_segment_fn *report, void *user, const char **language)
+{
+    struct akunu_clip clip;
+    akunu_clip_default(&clip, sizeof clip);
+    clip.audio = audio;
+    clip.params = params;
+    clip.on_segment = report;
+    clip.user = user;
+    return akunu_session_transcribe(session, &clip, language);
+}
+
 START_TEST(same_text)
 {
     struct fixture *f = open_fixture();
@@ -274,15 +287,13 @@ START_TEST(same_text)
     for (unsigned i = 0; i < 2; i++) {
         struct akunu_session *session = open_session(f, i + 1);
         const char *language = NULL;
-        ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, on_segment, NULL,
-                                               &found[i], &language) == AKUNU_OK,
+        ck_assert_msg(transcribe(session, f->audio, &params, on_segment, &found[i], &language) ==
+                          AKUNU_OK,
                       "%s", akunu_last_error());
         ck_assert_str_eq(language, "en");
         /* again: nothing is left of the first time */
         struct transcript *again = calloc(1, sizeof *again);
-        ck_assert_int_eq(
-            akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, again, NULL),
-            AKUNU_OK);
+        ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, again, NULL), AKUNU_OK);
         ck_assert(again->tokens == found[i].tokens && again->n_segments == found[i].n_segments);
         free(again);
         akunu_session_free(session);
@@ -320,8 +331,7 @@ static void check_fails(struct akunu_session *session, const struct fixture *f,
                         const char *part)
 {
     struct transcript *t = calloc(1, sizeof *t);
-    ck_assert_int_eq(akunu_session_transcribe(session, f->audio, params, on_segment, NULL, t, NULL),
-                     status);
+    ck_assert_int_eq(transcribe(session, f->audio, params, on_segment, t, NULL), status);
     ck_assert_msg(strstr(akunu_last_error(), part) != NULL, "%s", akunu_last_error());
     free(t);
 }
@@ -354,22 +364,25 @@ START_TEST(stopped_and_refused)
     struct akunu_session *session = open_session(f, 2);
     struct akunu_transcription params = make_params(), wrong;
     struct transcript *t = calloc(1, sizeof *t);
+    struct akunu_clip clip;
+    akunu_clip_default(&clip, sizeof clip);
+    clip.audio = f->audio;
+    clip.params = &params;
+    clip.on_segment = on_segment;
+    clip.user = t;
     float probabilities[128];
     t->stop_after = 1;
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL),
-        AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, t, NULL),
+                     AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(t->n_segments, 1);
     t->stop_after = t->n_segments = t->n = 0;
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, f->audio, &params, on_segment, stop, t, NULL),
-        AKUNU_ERROR_CANCELLED);
+    clip.progress = stop;
+    ck_assert_int_eq(akunu_session_transcribe(session, &clip, NULL), AKUNU_ERROR_CANCELLED);
     for (unsigned i = 1; i < 24; i++) { /* while the clip is read, then at each token */
         t->n_segments = t->n = 0;
         countdown = i;
-        ck_assert_int_eq(
-            akunu_session_transcribe(session, f->audio, &params, on_segment, stop_later, t, NULL),
-            AKUNU_ERROR_CANCELLED);
+        clip.progress = stop_later;
+        ck_assert_int_eq(akunu_session_transcribe(session, &clip, NULL), AKUNU_ERROR_CANCELLED);
     }
     free(t);
     ck_assert(fabs(akunu_audio_seconds(f->audio) - 35.0) < 1e-9);
@@ -399,14 +412,13 @@ START_TEST(stopped_and_refused)
                      AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_null(akunu_audio_open_bytes(NULL, 0, "clip"));
     ck_assert_int_eq(akunu_last_status(), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_session_transcribe(session, NULL, &params, on_segment, NULL, NULL, NULL),
+    ck_assert_int_eq(transcribe(session, NULL, &params, on_segment, NULL, NULL),
                      AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_session_transcribe(session, f->audio, &params, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(transcribe(session, f->audio, &params, NULL, NULL, NULL),
                      AKUNU_ERROR_ARGUMENT);
     /* after all of this the session still works */
     t = calloc(1, sizeof *t);
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
+    ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, t, NULL), AKUNU_OK);
     free(t);
     akunu_session_free(session);
 
@@ -473,17 +485,16 @@ START_TEST(constrained)
         struct checked checked = { .grammar = grammar, .strict = true };
         params.beams = i < 2 ? 1 : TEXTS;
         params.no_timestamps = i % 2 == 1;
-        ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, check_segment, NULL,
-                                               &checked, NULL) == AKUNU_OK,
+        ck_assert_msg(transcribe(session, f->audio, &params, check_segment, &checked, NULL) ==
+                          AKUNU_OK,
                       "%s", akunu_last_error());
         check_window(&checked);
         ck_assert_uint_ge(checked.n_windows, 1);
     }
     struct checked checked = { .grammar = grammar, .strict = false };
     params.grammar_penalty = 1e-6f;
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, f->audio, &params, check_segment, NULL, &checked, NULL),
-        AKUNU_OK);
+    ck_assert_int_eq(transcribe(session, f->audio, &params, check_segment, &checked, NULL),
+                     AKUNU_OK);
     check_window(&checked);
     params.grammar_penalty = 0.0f;
     check_fails(session, f, &params, AKUNU_ERROR_ARGUMENT, "penalty of a grammar is 0");
@@ -514,9 +525,7 @@ START_TEST(symbols)
     for (int keep = 0; keep < 2; keep++) {
         struct transcript *t = calloc(1, sizeof *t);
         params.keep_symbols = keep;
-        ck_assert_int_eq(
-            akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL),
-            AKUNU_OK);
+        ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, t, NULL), AKUNU_OK);
         ck_assert_uint_gt(t->n, 0);
         ck_assert_msg((strpbrk(t->text, "#@*+=<>") != NULL) == keep, "%s", t->text);
         free(t);
@@ -545,8 +554,7 @@ START_TEST(prompts)
             params.prompt = kind == 0 ? texts[i] : NULL;
             params.prefix = kind == 1 ? texts[i] : NULL;
             params.hotwords = kind == 2 ? texts[i] : NULL;
-            ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t,
-                                                   NULL) == AKUNU_OK,
+            ck_assert_msg(transcribe(session, f->audio, &params, on_segment, t, NULL) == AKUNU_OK,
                           "%s", akunu_last_error());
             found[kind][i] = t->tokens;
             free(t);
@@ -585,8 +593,7 @@ START_TEST(short_context)
     params.audio_context = SHORT_CTX;
     params.word_times = true;
     params.max_tokens = 0; /* more than one pass times them */
-    ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, check_short, NULL, &n_words,
-                                           NULL) == AKUNU_OK,
+    ck_assert_msg(transcribe(session, f->audio, &params, check_short, &n_words, NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert_uint_gt(n_words, 0);
     akunu_session_free(session);
@@ -659,8 +666,7 @@ START_TEST(speech_alone)
     /* times are those of the whole clip, and so is the window's */
     params.vad = vad;
     params.word_times = true;
-    ck_assert_msg(akunu_session_transcribe(session, f->audio, &params, keep_times, NULL, &times,
-                                           NULL) == AKUNU_OK,
+    ck_assert_msg(transcribe(session, f->audio, &params, keep_times, &times, NULL) == AKUNU_OK,
                   "%s", akunu_last_error());
     ck_assert(times.n > 0 && times.n_words > 0);
     ck_assert(times.first >= range[0] && times.last <= range[1]);
@@ -668,12 +674,10 @@ START_TEST(speech_alone)
 
     /* no speech in the part that is asked for, but what is refused stays refused */
     params.duration_ms = 15000;
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
+    ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, t, NULL), AKUNU_OK);
     ck_assert_uint_eq(t->n_segments, 0);
     params.language = "Auto";
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, NULL), AKUNU_OK);
+    ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, t, NULL), AKUNU_OK);
     params.language = "xx";
     check_fails(session, f, &params, AKUNU_ERROR_ARGUMENT, "\"xx\" is no language");
     params = make_params();
@@ -684,9 +688,14 @@ START_TEST(speech_alone)
     params.vad_params = &wrong;
     check_fails(session, f, &params, AKUNU_ERROR_ARGUMENT, "threshold is 2");
     params.vad_params = NULL;
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, f->audio, &params, on_segment, stop_now, t, NULL),
-        AKUNU_ERROR_CANCELLED);
+    struct akunu_clip clip;
+    akunu_clip_default(&clip, sizeof clip);
+    clip.audio = f->audio;
+    clip.params = &params;
+    clip.on_segment = on_segment;
+    clip.progress = stop_now;
+    clip.user = t;
+    ck_assert_int_eq(akunu_session_transcribe(session, &clip, NULL), AKUNU_ERROR_CANCELLED);
     free(t);
     akunu_vad_free(vad);
     akunu_session_free(session);
@@ -742,14 +751,12 @@ static bool next_clip(struct akunu_clip *clip, void *user)
     if (all->n_given == CLIPS || (all->n_given == LATE && all->n_progress < 20))
         return false;
     struct case_of_clip *c = &all->of[all->n_given++];
-    *clip = (struct akunu_clip){ .audio = c->audio,
-                                 .params = &all->params,
-                                 .on_segment = on_clip_segment,
-                                 .on_progress = on_clip_progress,
-                                 .on_end = on_clip_end,
-                                 .user = c };
-    if (c == &all->of[NO_CALLBACK])
-        clip->on_segment = NULL;
+    clip->audio = c->audio;
+    clip->params = &all->params;
+    clip->on_segment = c == &all->of[NO_CALLBACK] ? NULL : on_clip_segment;
+    clip->progress = on_clip_progress;
+    clip->on_end = on_clip_end;
+    clip->user = c;
     return true;
 }
 
@@ -791,8 +798,7 @@ START_TEST(side_by_side)
     all->params = make_params();
     all->params.word_times = true;
     for (int i = 0; i < CLIPS; i++)
-        akunu_session_transcribe(alone, all->of[i].audio, &all->params, on_segment, NULL,
-                                 &all->of[i].alone, NULL);
+        transcribe(alone, all->of[i].audio, &all->params, on_segment, &all->of[i].alone, NULL);
     ck_assert_msg(akunu_session_transcribe_clips(wide, next_clip, all) == AKUNU_OK, "%s",
                   akunu_last_error());
     ck_assert_uint_eq(all->n_given, CLIPS);
@@ -843,8 +849,7 @@ START_TEST(chunks)
     params.temperature = (float)_i;
     for (uint32_t i = 0; i < 2; i++) {
         struct akunu_session *session = open_wide_session(f, i + 1, 1 + 3 * i);
-        ck_assert_msg(akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[i],
-                                               NULL) == AKUNU_OK,
+        ck_assert_msg(transcribe(session, audio, &params, in_order, &found[i], NULL) == AKUNU_OK,
                       "%s", akunu_last_error());
         akunu_session_free(session);
     }
@@ -856,13 +861,12 @@ START_TEST(chunks)
     params.seed = 1;
     found[1] = (struct order){ .last = 0.0 };
     if (_i > 0)
-        akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[1], NULL);
+        transcribe(session, audio, &params, in_order, &found[1], NULL);
     ck_assert(found[1].t.tokens != found[0].t.tokens);
     /* stopped in the middle */
     found[1] = (struct order){ .t.stop_after = 2 };
-    ck_assert_int_eq(
-        akunu_session_transcribe(session, audio, &params, in_order, NULL, &found[1], NULL),
-        AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(transcribe(session, audio, &params, in_order, &found[1], NULL),
+                     AKUNU_ERROR_CANCELLED);
     ck_assert_uint_eq(found[1].t.n_segments, 2);
     akunu_session_free(session);
     akunu_audio_free(audio);
@@ -937,9 +941,8 @@ START_TEST(language_is_detected)
         const char *language = NULL;
         write_languages(f->path, best, places[i]);
         session = open_session(f, 1);
-        ck_assert_int_eq(
-            akunu_session_transcribe(session, f->audio, &params, on_segment, NULL, t, &language),
-            AKUNU_OK);
+        ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, t, &language),
+                         AKUNU_OK);
         ck_assert_pstr_eq(language, akunu_language_code(places[i]));
         akunu_session_free(session);
         free(t);

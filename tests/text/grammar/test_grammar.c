@@ -1006,10 +1006,10 @@ struct written {
     size_t n;
 };
 
-static bool on_piece(akunu_token token, const char *text, size_t n_bytes, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n_bytes, void *user)
 {
     struct written *w = user;
-    (void)token;
+    (void)index, (void)token;
     ck_assert_uint_lt(w->n + n_bytes, sizeof w->text);
     memcpy(w->text + w->n, text, n_bytes);
     w->n += n_bytes;
@@ -1049,8 +1049,10 @@ START_TEST(generated)
     akunu_sequence sequence = akunu_sequence_new(session);
     struct written w = { .n = 0 };
     struct akunu_result result = { .size = sizeof result };
-    ck_assert_msg(akunu_session_generate(session, sequence, prompt, 3, &generation, on_piece, NULL,
-                                         &w, &result) == AKUNU_OK,
+    generation.on_piece = on_piece;
+    generation.user = &w;
+    ck_assert_msg(akunu_session_generate(session, sequence, &(struct akunu_ids){ prompt, 3 },
+                                         &generation, &result) == AKUNU_OK,
                   "%s", akunu_last_error());
     bool allowed;
     size_t at;
@@ -1072,7 +1074,9 @@ START_TEST(generated)
     struct akunu_stream *stream = akunu_stream_new(akunu_model_tokenizer(model), AKUNU_CONTINUE);
     size_t last, matched = 0, n_bytes;
     const char *piece;
-    ck_assert_int_eq(akunu_session_prefill(session, other, prompt, 3, NULL, NULL, &last), AKUNU_OK);
+    ck_assert_int_eq(
+        akunu_session_prefill(session, other, &(struct akunu_ids){ prompt, 3 }, NULL, NULL, &last),
+        AKUNU_OK);
     /* samples use the seed in another order */
     for (uint64_t i = 0; _i == 0 && i < result.n_generated; i++) {
         struct akunu_batch_token next = { .token = akunu_sampler_sample(

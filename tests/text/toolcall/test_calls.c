@@ -310,17 +310,16 @@ START_TEST(reasoning_of_templates)
     struct akunu_reasoning found;
 
     akunu_reply_params_default(&params, sizeof params);
-    akunu_reasoning_default(&found, sizeof found);
-    found.budget = 7;
     params.chat_template = cases[_i].text;
     params.prompt = cases[_i].prompt;
-    ck_assert_int_eq(akunu_reply_find_reasoning(&params, &found), AKUNU_OK);
+    ck_assert_int_eq(akunu_get_reasoning(&params, &found, sizeof found), AKUNU_OK);
+    ck_assert_uint_eq(found.size, sizeof found);
     ck_assert_pstr_eq(found.begin, cases[_i].begin);
     ck_assert_pstr_eq(found.closing, cases[_i].closing);
     ck_assert(found.is_open == cases[_i].is_open);
     ck_assert(!found.begin || found.begins_anywhere == cases[_i].anywhere);
-    ck_assert_int_eq(found.budget, 7);
-    ck_assert_int_eq(akunu_reply_find_reasoning(&params, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(found.budget, -1);
+    ck_assert_int_eq(akunu_get_reasoning(&params, NULL, 0), AKUNU_ERROR_ARGUMENT);
 }
 END_TEST
 

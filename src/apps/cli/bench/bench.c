@@ -34,8 +34,9 @@ static bool is_canceled(void *user)
 static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *ids, int64_t n)
 {
     size_t last;
-    if (n > 0 && akunu_session_prefill(b->loaded->session, sequence, ids, (size_t)n, is_canceled,
-                                       NULL, &last) != AKUNU_OK)
+    if (n > 0 &&
+        akunu_session_prefill(b->loaded->session, sequence, &(struct akunu_ids){ ids, (size_t)n },
+                              is_canceled, NULL, &last) != AKUNU_OK)
         return cli_fail_library();
     return CLI_EXIT_OK;
 }
@@ -205,17 +206,18 @@ static int break_down(struct bench *b, const struct cli_bench_test *test,
                                      sizeof out->roof);
     if (code != CLI_EXIT_OK)
         return code;
-    if (akunu_session_counters(session, &before, sizeof before) != AKUNU_OK ||
-        akunu_session_time(session, true) != AKUNU_OK)
+    if (akunu_session_get_counters(session, &before, sizeof before) != AKUNU_OK ||
+        akunu_session_set_timing(session, true) != AKUNU_OK)
         return cli_fail_library();
     code = run_passes(b, test, INT64_MAX);
-    if (code == CLI_EXIT_OK && akunu_session_counters(session, &after, sizeof after) != AKUNU_OK)
+    if (code == CLI_EXIT_OK &&
+        akunu_session_get_counters(session, &after, sizeof after) != AKUNU_OK)
         code = cli_fail_library();
     if (code == CLI_EXIT_OK) {
         out->passes = (double)(after.passes - before.passes);
         code = cli_bench_break_down(session, out);
     }
-    akunu_session_time(session, false);
+    akunu_session_set_timing(session, false);
     return code;
 }
 
@@ -307,7 +309,7 @@ static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_s
     struct akunu_memory memory;
     uint64_t tokens =
         akunu_session_context(loaded->session) + (uint64_t)n_sequences * (PAGE_TOKENS - 1);
-    if (akunu_memory_report(loaded->model, loaded->session, &memory, sizeof memory) != AKUNU_OK)
+    if (akunu_model_get_memory(loaded->model, loaded->session, &memory, sizeof memory) != AKUNU_OK)
         return NAN;
     return (double)memory.kv / (double)(tokens / PAGE_TOKENS * PAGE_TOKENS);
 }

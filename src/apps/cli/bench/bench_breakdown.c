@@ -23,7 +23,7 @@ int cli_bench_break_down(struct akunu_session *session, struct cli_bench_breakdo
     out->sum = (struct akunu_time){ .name = "all" };
     for (size_t i = 0; out->n < CLI_BENCH_TIMES_MAX; i++) {
         struct akunu_time *row = &out->rows[out->n];
-        enum akunu_status status = akunu_session_time_at(session, i, row, sizeof *row);
+        enum akunu_status status = akunu_session_get_time(session, i, row, sizeof *row);
         if (status == AKUNU_ERROR_ARGUMENT)
             break;
         if (status != AKUNU_OK)

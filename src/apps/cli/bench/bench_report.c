@@ -112,7 +112,7 @@ static json_t *json_common(const struct cli_bench_context *c)
 {
     const struct akunu_model_info *info = &c->loaded->info;
     struct akunu_chip chip;
-    if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
+    if (akunu_get_chip(&chip, sizeof chip) != AKUNU_OK)
         chip.name[0] = '\0';
     return json_pack("{s:o, s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:i, s:s, s:s, s:s}", "model",
                      cli_json_text(c->loaded->path, strlen(c->loaded->path)), "architecture",

@@ -69,8 +69,9 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
     int code = cli_open_session(&o, t->loaded, 0);
     double started = cli_seconds();
     if (code == CLI_EXIT_OK &&
-        akunu_session_prefill(t->loaded->session, t->loaded->sequence, t->ids, (size_t)n_prompt,
-                              is_canceled, NULL, &last) != AKUNU_OK)
+        akunu_session_prefill(t->loaded->session, t->loaded->sequence,
+                              &(struct akunu_ids){ t->ids, (size_t)n_prompt }, is_canceled, NULL,
+                              &last) != AKUNU_OK)
         code = cli_fail_library();
     *prompt = fmax(*prompt, (double)n_prompt / fmax(cli_seconds() - started, 1e-9));
     started = cli_seconds();
@@ -103,7 +104,7 @@ static int tune_threads(struct tuning *t, struct akunu_profile *profile, int64_t
     struct akunu_chip chip;
     uint32_t candidates[CANDIDATES_MAX], n = 0;
     double scores[CANDIDATES_MAX] = { 0 };
-    if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
+    if (akunu_get_chip(&chip, sizeof chip) != AKUNU_OK)
         return cli_fail_library();
     const uint32_t wanted[CANDIDATES_MAX] = { chip.cores, chip.hardware_threads, chip.cores - 1,
                                               chip.cores / 2 };
@@ -210,6 +211,7 @@ static int try_to_write(const char *path)
 int cli_bench_tune(const struct cli_options *o)
 {
     struct akunu_chip chip;
+    struct akunu_tune_params params;
     struct akunu_profile profile = { .size = sizeof profile };
     struct cli_progress progress = cli_progress_begin();
     char own[PATH_BYTES];
@@ -221,12 +223,15 @@ int cli_bench_tune(const struct cli_options *o)
         code = try_to_write(path);
     if (code != CLI_EXIT_OK)
         return code;
-    if (akunu_chip_get(&chip, sizeof chip) != AKUNU_OK)
+    if (akunu_get_chip(&chip, sizeof chip) != AKUNU_OK)
         return cli_fail_library();
-    unsigned threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
-    enum akunu_status status =
-        akunu_profile_tune(o->load.cpu, threads, (unsigned)o->repetitions, show_progress, &progress,
-                           &profile, sizeof profile);
+    akunu_tune_params_default(&params, sizeof params);
+    params.cpu = o->load.cpu;
+    params.n_threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
+    params.n_runs = (unsigned)o->repetitions;
+    params.progress = show_progress;
+    params.user = &progress;
+    enum akunu_status status = akunu_profile_tune(&params, &profile, sizeof profile);
     cli_progress_end(&progress);
     if (status == AKUNU_OK)
         status = akunu_profile_write(&profile, path);

@@ -111,8 +111,8 @@ int cli_chat_stats(struct cli_chat *chat, const char *argument)
     cli_report("answers   %llu, %llu tokens, %.1f tok/s", (unsigned long long)chat->n_turns,
                (unsigned long long)chat->n_generated,
                cli_rate((double)(chat->n_generated - chat->n_turns), chat->generate_seconds));
-    if (akunu_memory_report(chat->loaded->model, chat->loaded->session, &memory, sizeof memory) ==
-        AKUNU_OK)
+    if (akunu_model_get_memory(chat->loaded->model, chat->loaded->session, &memory,
+                               sizeof memory) == AKUNU_OK)
         cli_report("memory    weights %.0f MB, KV cache %.0f MB, scratch %.0f MB",
                    (double)memory.packed / 1e6, (double)memory.kv / 1e6,
                    (double)memory.scratch / 1e6);

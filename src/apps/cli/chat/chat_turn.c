@@ -70,9 +70,10 @@ static bool keep_token(struct turn *turn, akunu_token token)
     return true;
 }
 
-static bool on_token(akunu_token token, const char *text, size_t n, void *user)
+static bool on_piece(size_t index, akunu_token token, const char *text, size_t n, void *user)
 {
     struct turn *turn = user;
+    (void)index;
     cli_progress_end(&turn->progress);
     if (token >= 0 && !keep_token(turn, token))
         turn->out_of_memory = true;
@@ -144,12 +145,15 @@ static int generate_turn(struct turn *turn)
 {
     struct cli_chat *chat = turn->chat;
     struct akunu_result result = { .size = sizeof result };
+    const struct akunu_ids rest = { turn->ids + turn->n_kept, turn->n_ids - turn->n_kept };
     chat->sampling.params.seed = (uint64_t)chat->seed;
+    chat->generation.on_piece = on_piece;
+    chat->generation.cancel = turn_is_canceled;
+    chat->generation.user = turn;
 
     turn->progress = cli_progress_begin();
-    enum akunu_status status = akunu_session_generate(
-        chat->loaded->session, chat->loaded->sequence, turn->ids + turn->n_kept,
-        turn->n_ids - turn->n_kept, &chat->generation, on_token, turn_is_canceled, turn, &result);
+    enum akunu_status status = akunu_session_generate(chat->loaded->session, chat->loaded->sequence,
+                                                      &rest, &chat->generation, &result);
     cli_progress_end(&turn->progress);
     bool stopped = cli_is_interrupted() || status == AKUNU_ERROR_CANCELLED;
     cli_interrupt_clear();

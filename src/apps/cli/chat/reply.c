@@ -39,10 +39,10 @@ static void on_event(const struct akunu_reply_event *event, void *user)
         cli_answer_write(&r->answer, event);
 }
 
-static bool print_piece(akunu_token token, const char *text, size_t n, void *user)
+static bool print_piece(size_t index, akunu_token token, const char *text, size_t n, void *user)
 {
     struct cli_reply *r = user;
-    (void)token;
+    (void)index, (void)token;
     cli_progress_end(&r->progress);
     if (!cli_answer_push(&r->answer, text, n))
         r->no_memory = true;
@@ -132,13 +132,16 @@ static int generate_reply(struct cli_reply *r)
     struct akunu_session *session = r->loaded.session;
     akunu_sequence sequence = r->loaded.sequence;
     bool cached = cli_prompt_cache(r->options, &cache);
-    if (cached && akunu_sequence_restore(session, sequence, r->ids, r->n_ids, &cache,
-                                         &r->n_restored) != AKUNU_OK)
+    if (cached && akunu_sequence_restore(session, sequence, &(struct akunu_ids){ r->ids, r->n_ids },
+                                         &cache, &r->n_restored) != AKUNU_OK)
         return cli_fail_library();
+    const struct akunu_ids rest = { r->ids + r->n_restored, r->n_ids - r->n_restored };
+    r->generation.on_piece = print_piece;
+    r->generation.cancel = reply_is_canceled;
+    r->generation.user = r;
     r->progress = cli_progress_begin();
     enum akunu_status status =
-        akunu_session_generate(session, sequence, r->ids + r->n_restored, r->n_ids - r->n_restored,
-                               &r->generation, print_piece, reply_is_canceled, r, &result);
+        akunu_session_generate(session, sequence, &rest, &r->generation, &result);
     cli_progress_end(&r->progress);
     int code = finish_reply(r, status, &result);
     if (cached && code == CLI_EXIT_OK &&

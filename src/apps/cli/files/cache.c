@@ -46,7 +46,7 @@ static struct next plan_next(const struct cli_options *o, const struct akunu_cac
     params.backend = e->backend;
     next.gone = next.known && access(e->model, F_OK) != 0;
     if (!next.known || next.gone ||
-        akunu_model_plan(e->model, &params, NULL, &next.plan, sizeof next.plan) != AKUNU_OK)
+        akunu_get_load_plan(e->model, &params, NULL, &next.plan, sizeof next.plan) != AKUNU_OK)
         return next;
     next.used =
         next.plan.packing == AKUNU_PACKING_CACHED && strcmp(next.plan.cache_file, e->file) == 0;
@@ -204,7 +204,7 @@ static int show(const struct cli_options *o, const struct akunu_cache *cache,
     if (code != CLI_EXIT_OK)
         return code;
     params.cache_limit = o->cache_limit;
-    if (akunu_model_plan(path, &params, NULL, &plan, sizeof plan) != AKUNU_OK)
+    if (akunu_get_load_plan(path, &params, NULL, &plan, sizeof plan) != AKUNU_OK)
         code = cli_fail_library();
     else if (!o->json)
         show_text(path, &plan, folder, out);

@@ -12,7 +12,7 @@ enum { MAX_TYPES = 64 };
 const char *cli_find_meta(const struct akunu_file *file, const char *key, size_t *n)
 {
     struct akunu_meta m;
-    for (size_t i = 0; akunu_file_meta(file, i, &m, sizeof m) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_file_get_meta(file, i, &m, sizeof m) == AKUNU_OK; i++)
         if (m.type == AKUNU_META_STRING && strcmp(m.key, key) == 0) {
             *n = (size_t)m.n;
             return m.string;
@@ -25,7 +25,7 @@ static void read_sizes(const struct akunu_file *file, struct cli_facts *out)
 {
     struct akunu_meta m;
     for (size_t i = 0; i < out->info.n_metadata; i++) {
-        if (akunu_file_meta(file, i, &m, sizeof m) != AKUNU_OK)
+        if (akunu_file_get_meta(file, i, &m, sizeof m) != AKUNU_OK)
             return;
         uint64_t value = m.type == AKUNU_META_UINT                 ? m.unsigned_integer :
                          m.type == AKUNU_META_INT && m.integer > 0 ? (uint64_t)m.integer :
@@ -52,7 +52,7 @@ int cli_read_facts(const struct akunu_file *file, struct cli_facts *out)
         struct akunu_tensor_info t;
         uint64_t n = 1;
         size_t k = 0;
-        if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
+        if (akunu_file_get_tensor(file, i, &t, sizeof t) != AKUNU_OK)
             return cli_fail_library();
         for (unsigned d = 0; d < t.n_dims; d++)
             n *= t.shape[d];

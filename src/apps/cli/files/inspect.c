@@ -27,7 +27,7 @@ size_t cli_type_totals(const struct akunu_file *file, size_t n_tensors,
     size_t n = 0;
     for (size_t i = 0; i < n_tensors; i++) {
         struct akunu_tensor_info info;
-        if (akunu_file_tensor(file, i, &info, sizeof info) != AKUNU_OK)
+        if (akunu_file_get_tensor(file, i, &info, sizeof info) != AKUNU_OK)
             continue;
         struct cli_type_total *total = total_of(totals, &n, info.type);
         if (!total)

@@ -34,7 +34,7 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
     cli_output_text(out, "[");
     for (uint64_t j = 0; j < m->n && out->error == 0; j++) {
         struct akunu_meta element;
-        if (akunu_file_meta_element(file, i, j, &element, sizeof element) != AKUNU_OK)
+        if (akunu_file_get_meta_element(file, i, j, &element, sizeof element) != AKUNU_OK)
             return cli_fail_library();
         cli_output_text(out, j ? ", " : "");
         print_scalar(&element, out);
@@ -47,7 +47,7 @@ static int print_metadata(const struct akunu_file *file, size_t n, struct cli_ou
 {
     for (size_t i = 0; i < n && out->error == 0; i++) {
         struct akunu_meta m;
-        if (akunu_file_meta(file, i, &m, sizeof m) != AKUNU_OK)
+        if (akunu_file_get_meta(file, i, &m, sizeof m) != AKUNU_OK)
             return cli_fail_library();
         cli_output_text(out, i ? ",\n  " : "\n  ");
         cli_json_print(out, cli_json_text(m.key, strlen(m.key)));
@@ -65,7 +65,7 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
     for (size_t i = 0; i < n && out->error == 0; i++) {
         struct akunu_tensor_info t;
         char hash[65];
-        if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
+        if (akunu_file_get_tensor(file, i, &t, sizeof t) != AKUNU_OK)
             return cli_fail_library();
         int code = cli_tensor_hash(file, i, hashes, hash);
         if (code != CLI_EXIT_OK)

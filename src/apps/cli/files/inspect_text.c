@@ -45,7 +45,7 @@ static int print_value(const struct akunu_file *file, size_t i, const struct aku
     cli_output_text(out, "[");
     for (uint64_t j = 0; j < m->n && j < SHOWN_ELEMENTS; j++) {
         struct akunu_meta element;
-        if (akunu_file_meta_element(file, i, j, &element, sizeof element) != AKUNU_OK)
+        if (akunu_file_get_meta_element(file, i, j, &element, sizeof element) != AKUNU_OK)
             return cli_fail_library();
         cli_output_text(out, j ? ", " : "");
         print_scalar(&element, out);
@@ -61,13 +61,13 @@ static int print_metadata(const struct akunu_file *file, size_t n, struct cli_ou
     size_t width = 0;
     struct akunu_meta m;
     for (size_t i = 0; i < n; i++)
-        if (akunu_file_meta(file, i, &m, sizeof m) == AKUNU_OK && strlen(m.key) > width &&
+        if (akunu_file_get_meta(file, i, &m, sizeof m) == AKUNU_OK && strlen(m.key) > width &&
             strlen(m.key) <= 48)
             width = strlen(m.key);
 
     cli_output_format(out, "\nMetadata (%zu)\n", n);
     for (size_t i = 0; i < n && out->error == 0; i++) {
-        if (akunu_file_meta(file, i, &m, sizeof m) != AKUNU_OK)
+        if (akunu_file_get_meta(file, i, &m, sizeof m) != AKUNU_OK)
             return cli_fail_library();
         size_t n_key = strlen(m.key);
         cli_output_text(out, "  ");
@@ -98,7 +98,7 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
     struct akunu_tensor_info t;
     size_t width = 4, type_width = 6;
     for (size_t i = 0; i < n; i++) {
-        if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
+        if (akunu_file_get_tensor(file, i, &t, sizeof t) != AKUNU_OK)
             continue;
         size_t n_name = strlen(t.name), n_type = strlen(t.type);
         width = n_name > width && n_name <= 48 ? n_name : width;
@@ -111,7 +111,7 @@ static int print_tensors(const struct akunu_file *file, size_t n, bool hashes,
                           (int)type_width, "type", "shape", "bytes", "offset", "canonical name");
     for (size_t i = 0; i < n && out->error == 0; i++) {
         char shape[96], hash[65];
-        if (akunu_file_tensor(file, i, &t, sizeof t) != AKUNU_OK)
+        if (akunu_file_get_tensor(file, i, &t, sizeof t) != AKUNU_OK)
             return cli_fail_library();
         int code = cli_tensor_hash(file, i, hashes, hash);
         if (code != CLI_EXIT_OK)

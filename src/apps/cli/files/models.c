@@ -38,7 +38,7 @@ static void put_formats(const struct table *t)
     struct akunu_format_info f;
     print_section(t, "Formats", "A file's format is recognized by its content, never by its name.",
                   "| format | files |", "|---|---|");
-    for (size_t i = 0; akunu_format_at(i, &f, sizeof f) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_get_format(i, &f, sizeof f) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-14s %s\n", f.name,
                           f.about);
 }
@@ -51,7 +51,7 @@ static void put_architectures(const struct table *t)
                   "Architectures are named as in `general.architecture` of GGUF. Other names are "
                   "values of `model_type` in config.json.",
                   "| architecture | models | other names |", "|---|---|---|");
-    for (size_t i = 0; akunu_architecture_at(i, &a, sizeof a) == AKUNU_OK; i++) {
+    for (size_t i = 0; akunu_get_architecture(i, &a, sizeof a) == AKUNU_OK; i++) {
         format_other_names(&a, others, sizeof others);
         if (t->markdown)
             cli_output_format(t->out, "| `%s` | %s | %s |\n", a.name, a.about, others);
@@ -72,7 +72,7 @@ static void put_quantizations(const struct table *t)
         "NVIDIA's Model Optimizer). Weights are not requantized: they are packed as the types A4, "
         "A5, A8, Q4_0, Q4_1, Q5_1, Q8_0 or MXFP4, or as rows of F8 or F16.",
         "| method | what is read |", "|---|---|");
-    for (size_t i = 0; akunu_quantization_at(i, &q, sizeof q) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_get_quantization(i, &q, sizeof q) == AKUNU_OK; i++)
         cli_output_format(t->out, t->markdown ? "| `%s` | %s |\n" : "  %-18s %s\n", q.name,
                           q.about);
 }
@@ -87,7 +87,7 @@ static void put_types(const struct table *t)
         "TQ2_0, Q1_0 and Q2_0 2.5. Products are of 8-bit integers, exact within a block, or of "
         "floats.",
         "| type | bits per weight | block | products | packed |", "|---|---|---|---|---|");
-    for (size_t i = 0; akunu_type_at(i, &y, sizeof y) == AKUNU_OK; i++) {
+    for (size_t i = 0; akunu_get_type(i, &y, sizeof y) == AKUNU_OK; i++) {
         double bits = 8.0 * y.block_bytes / y.block_elems;
         const char *products = y.integers ? "integers" : "floats";
         if (t->markdown)
@@ -134,18 +134,18 @@ static json_t *make_json(void)
     struct akunu_format_info f;
     struct akunu_architecture_info a;
     struct akunu_type_info y;
-    for (size_t i = 0; akunu_format_at(i, &f, sizeof f) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_get_format(i, &f, sizeof f) == AKUNU_OK; i++)
         json_array_append_new(formats, json_pack("{s:s, s:s}", "name", f.name, "about", f.about));
-    for (size_t i = 0; akunu_architecture_at(i, &a, sizeof a) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_get_architecture(i, &a, sizeof a) == AKUNU_OK; i++)
         json_array_append_new(architectures,
                               json_pack("{s:s, s:s, s:o, s:b}", "name", a.name, "about", a.about,
                                         "names", names_of(&a), "experts", a.experts));
-    for (size_t i = 0; akunu_type_at(i, &y, sizeof y) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_get_type(i, &y, sizeof y) == AKUNU_OK; i++)
         json_array_append_new(types,
                               json_pack("{s:s, s:i, s:i, s:b, s:b}", "name", y.name, "block_elems",
                                         (int)y.block_elems, "block_bytes", (int)y.block_bytes,
                                         "integers", y.integers, "packed", y.packed));
-    for (size_t i = 0; akunu_quantization_at(i, &q, sizeof q) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_get_quantization(i, &q, sizeof q) == AKUNU_OK; i++)
         json_array_append_new(quantizations,
                               json_pack("{s:s, s:s}", "name", q.name, "about", q.about));
     return json_pack("{s:o, s:o, s:o, s:o}", "formats", formats, "architectures", architectures,
@@ -203,7 +203,7 @@ int cli_list_devices(const struct cli_options *o)
     struct cli_output out = cli_output_stdout();
     json_t *devices = o->json ? json_array() : NULL;
     size_t i = 0;
-    for (; akunu_device_at(i, &d, sizeof d) == AKUNU_OK; i++) {
+    for (; akunu_get_device(i, &d, sizeof d) == AKUNU_OK; i++) {
         if (o->json)
             json_array_append_new(devices, device_json(i, &d));
         else

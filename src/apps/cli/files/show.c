@@ -30,7 +30,7 @@ static json_t *sampling_of(const struct akunu_file *file)
 {
     json_t *values = json_object();
     struct akunu_meta m;
-    for (size_t i = 0; values && akunu_file_meta(file, i, &m, sizeof m) == AKUNU_OK; i++) {
+    for (size_t i = 0; values && akunu_file_get_meta(file, i, &m, sizeof m) == AKUNU_OK; i++) {
         if (strncmp(m.key, sampling_prefix, strlen(sampling_prefix)) != 0)
             continue;
         json_t *value = m.type == AKUNU_META_FLOAT  ? cli_json_real(m.number) :

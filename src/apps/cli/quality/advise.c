@@ -85,7 +85,7 @@ static int add_row(struct work *work, const char *type)
     *row = (struct row){ .is_source = !type };
     if (work->n == MAX_ROWS)
         return CLI_EXIT_OK;
-    if (akunu_advisor_get(work->advisor, type, &row->advice, sizeof row->advice) != AKUNU_OK)
+    if (akunu_advisor_get_advice(work->advisor, type, &row->advice, sizeof row->advice) != AKUNU_OK)
         return cli_fail_library();
     rate(row);
     row->reason = choose_reason(work, row);
@@ -109,7 +109,7 @@ static int make_rows(struct work *work)
     struct cli_progress progress = cli_progress_begin();
     const char *type;
     int code = add_row(work, NULL);
-    for (size_t i = 0; code == CLI_EXIT_OK && (type = akunu_quantize_type_at(i)) != NULL; i++) {
+    for (size_t i = 0; code == CLI_EXIT_OK && (type = akunu_quantize_type_name(i)) != NULL; i++) {
         cli_progress_show(&progress, "planning", (double)i / 32.0);
         code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : add_row(work, type);
     }
@@ -418,14 +418,14 @@ static int read_facts(struct work *work)
     struct akunu_file *file = akunu_file_open_with(work->path, work->o->override_kv.values);
     int code = file ? cli_read_facts(file, &work->facts) : cli_fail_library();
     for (size_t i = 0; code == CLI_EXIT_OK && i < work->facts.info.n_metadata; i++)
-        if (akunu_file_meta(file, i, &m, sizeof m) == AKUNU_OK &&
+        if (akunu_file_get_meta(file, i, &m, sizeof m) == AKUNU_OK &&
             (strstr(m.key, "expert_count") || strstr(m.key, "num_experts") ||
              strstr(m.key, "num_local_experts")))
             work->has_experts = true;
     akunu_file_free(file);
     work->facts.type = NULL; /* the file's */
     work->memory = work->o->memory;
-    if (work->memory == 0 && akunu_chip_get(&chip, sizeof chip) == AKUNU_OK)
+    if (work->memory == 0 && akunu_get_chip(&chip, sizeof chip) == AKUNU_OK)
         work->memory = chip.memory_bytes / 5 * 4;
     return code;
 }

@@ -77,9 +77,9 @@ static int run_chunks(struct work *work)
 {
     size_t every = (size_t)work->o->save_frequency;
     for (size_t i = work->first; i < work->end; i++) {
+        const struct akunu_ids chunk = { cli_get_chunk(&work->chunks, i), work->chunks.size };
         enum akunu_status status = akunu_importance_add(work->importance, work->loaded.session,
-                                                        cli_get_chunk(&work->chunks, i),
-                                                        work->chunks.size, is_cancelled, NULL);
+                                                        &chunk, is_cancelled, NULL);
         if (status == AKUNU_ERROR_CANCELLED)
             return end_interrupted(work);
         if (status != AKUNU_OK) {

@@ -52,14 +52,17 @@ static int write_round(struct own_text *t, uint64_t seed)
     sampling.seed = seed;
     generation.sampling = &sampling;
     generation.max_tokens = (int64_t)t->out->size - 1;
+    generation.on_piece = keep;
+    generation.cancel = is_cancelled;
+    generation.user = t;
     memset(t->lengths, 0, sizeof t->lengths);
     t->n_now = t->n;
     sequences[0] = akunu_sequence_new(t->loaded->session);
     if (sequences[0] < 0)
         return cli_fail_library();
     enum akunu_status status =
-        akunu_session_generate_parallel(t->loaded->session, sequences, LANES, &t->begin, 1,
-                                        &generation, keep, is_cancelled, t, NULL);
+        akunu_session_generate_parallel(t->loaded->session, sequences, LANES,
+                                        &(struct akunu_ids){ &t->begin, 1 }, &generation, NULL);
     for (size_t i = 0; i < LANES; i++)
         akunu_sequence_free(t->loaded->session, sequences[i]);
     if (status == AKUNU_ERROR_CANCELLED)

@@ -213,6 +213,7 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
     struct akunu_embedding embedding = o->embedding;
     embedding.width = sink->width;
     embedding.n_prompt = t->n_prompt;
+    embedding.cancel = is_interrupted;
     embedding.normalize = o->normalize || o->embd_normalize == 2    ? AKUNU_NORMALIZE_L2 :
                           o->no_normalize || o->embd_normalize == 1 ? AKUNU_NORMALIZE_NONE :
                                                                       AKUNU_NORMALIZE_MODEL;
@@ -224,8 +225,7 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
     for (size_t first = 0, n; code == CLI_EXIT_OK && first < t->n; first += n) {
         n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
         akunu_session_number_texts(loaded->session, first + 1);
-        if (akunu_session_embed(loaded->session, t->ids + first, n, &embedding, is_interrupted,
-                                NULL, rows) != AKUNU_OK)
+        if (akunu_session_embed(loaded->session, t->ids + first, n, &embedding, rows) != AKUNU_OK)
             code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail_library();
         for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
             code = write_row(sink, rows + i * sink->width);

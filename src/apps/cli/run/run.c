@@ -26,10 +26,10 @@ bool cli_run_keep(struct cli_run *run, struct cli_text *to, const char *text, si
     return true;
 }
 
-static bool write_piece(akunu_token token, const char *text, size_t n, void *user)
+static bool write_piece(size_t index, akunu_token token, const char *text, size_t n, void *user)
 {
     struct cli_run *run = user;
-    (void)token;
+    (void)index, (void)token;
     cli_progress_end(&run->progress);
     if (run->options->json)
         return cli_run_keep(run, &run->text, text, n);
@@ -115,10 +115,11 @@ static int tokenize_prompt(struct cli_run *run)
     return code;
 }
 
-static void on_logprobs(akunu_token token, float logprob, const struct akunu_logprob *top,
-                        size_t n_top, void *user)
+static void on_logprobs(size_t index, akunu_token token, float logprob,
+                        const struct akunu_logprob *top, size_t n_top, void *user)
 {
     struct cli_run *run = user;
+    (void)index;
     json_t *one = cli_json_logprobs(run->loaded.tokenizer, token, logprob, top, n_top);
     if (json_array_append_new(run->logprobs, one) != 0)
         run->no_memory = true;
@@ -221,8 +222,7 @@ static int generate_text(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     struct akunu_result result = { .size = sizeof result };
-    size_t n_ids;
-    const akunu_token *ids = cli_run_ids(run, &n_ids);
+    const struct akunu_ids prompt = cli_run_ids(run);
     int code = CLI_EXIT_OK;
     if (run->template && !o->json)
         code =
@@ -236,10 +236,12 @@ static int generate_text(struct cli_run *run)
         cli_output_flush(&run->out);
         run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
     }
+    run->generation.on_piece = write_piece;
+    run->generation.cancel = cli_run_cancelled;
+    run->generation.user = run;
     run->progress = cli_progress_begin();
-    enum akunu_status status =
-        akunu_session_generate(run->loaded.session, run->loaded.sequence, ids, n_ids,
-                               &run->generation, write_piece, cli_run_cancelled, run, &result);
+    enum akunu_status status = akunu_session_generate(run->loaded.session, run->loaded.sequence,
+                                                      &prompt, &run->generation, &result);
     cli_progress_end(&run->progress);
 
     if (run->answer.reply && !cli_answer_end(&run->answer))
@@ -267,8 +269,9 @@ static int generate_from_cache(struct cli_run *run)
 {
     struct akunu_prompt_cache cache;
     bool cached = cli_prompt_cache(run->options, &cache);
-    if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence, run->ids,
-                                         run->n_ids, &cache, &run->n_restored) != AKUNU_OK)
+    if (cached && akunu_sequence_restore(run->loaded.session, run->loaded.sequence,
+                                         &(struct akunu_ids){ run->ids, run->n_ids }, &cache,
+                                         &run->n_restored) != AKUNU_OK)
         return cli_fail_library();
     int code = run->options->n_completions > 1 ? cli_run_parallel(run) : generate_text(run);
     if (cached && code == CLI_EXIT_OK &&

@@ -37,10 +37,9 @@ struct cli_run {
 bool cli_run_keep(struct cli_run *run, struct cli_text *to, const char *text, size_t n);
 
 /* The part of the prompt that still has to run. */
-static inline const akunu_token *cli_run_ids(const struct cli_run *run, size_t *n)
+static inline struct akunu_ids cli_run_ids(const struct cli_run *run)
 {
-    *n = run->n_ids - run->n_restored;
-    return run->ids + run->n_restored;
+    return (struct akunu_ids){ run->ids + run->n_restored, run->n_ids - run->n_restored };
 }
 
 /* Shows progress of the prompt; true after Ctrl-C. `user` is the run. */

@@ -78,12 +78,13 @@ static void print_speed(const struct parallel *c)
 static int generate_all(struct parallel *c)
 {
     struct cli_run *run = c->run;
-    size_t n_ids;
-    const akunu_token *ids = cli_run_ids(run, &n_ids);
+    const struct akunu_ids prompt = cli_run_ids(run);
+    run->generation.on_piece = collect_piece;
+    run->generation.cancel = is_canceled;
+    run->generation.user = c;
     run->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_generate_parallel(
-        run->loaded.session, c->sequences, c->n, ids, n_ids, &run->generation, collect_piece,
-        is_canceled, c, c->results);
+        run->loaded.session, c->sequences, c->n, &prompt, &run->generation, c->results);
     cli_progress_end(&run->progress);
     int code = cli_run_code(run, status);
     if (code != CLI_EXIT_OK)
