@@ -112,8 +112,8 @@ static ak_status encode_form(const struct ak_model *m, const struct texts *t, st
     return status;
 }
 
-static ak_status encode_pair(const struct akunu_model *model, const struct texts *t,
-                             struct ids *out, size_t *second, struct ak_error *error)
+static ak_status encode_texts(const struct akunu_model *model, const struct texts *t,
+                              struct ids *out, size_t *second, struct ak_error *error)
 {
     const struct ak_model *m = model ? model->inner : NULL;
     if (!m || (!t->query.bytes && t->query.n) || (!t->document.bytes && t->document.n))
@@ -141,7 +141,7 @@ static ak_status encode_pair(const struct akunu_model *model, struct akunu_pair_
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "a text has more than %d bytes", INT32_MAX / 2);
     const struct texts texts = { { text.query, (uint32_t)text.n_query_bytes },
                                  { text.document, (uint32_t)text.n_document_bytes } };
-    AK_TRY(encode_pair(model, &texts, out, &text.second, error));
+    AK_TRY(encode_texts(model, &texts, out, &text.second, error));
     text.size = given->size;
     return ak_api_copy_out(given, given->size, &text, sizeof text, "akunu_pair_text", error);
 }

@@ -27,7 +27,7 @@ static int unknown_command(const char *typed)
 
 /* The index of the first argument that is neither a flag of these commands nor its value; argc:
  * none. */
-static int find_word(unsigned commands, int argc, char **argv)
+static int find_word(cli_command_set commands, int argc, char **argv)
 {
     int i = 1;
     while (i < argc && argv[i][0] == '-')
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     if (named) { /* its flags come after it */
         memmove(argv + 2, argv + 1, (size_t)(word - 1) * sizeof *argv);
     } else {
-        word = find_word(~0u, argc, argv);
+        word = find_word(~(cli_command_set)0, argc, argv);
         const char *instead = word == 1 && argc > 1 ? cli_instead_of_command(argv[1]) : NULL;
         if (instead)
             return cli_fail_usage("'%s': %s", argv[1], instead);

@@ -80,11 +80,11 @@ struct cli_option_value {
 
 /* Index of the flag of one of these commands that is spelled by the n bytes at `name`; cli_n_flags:
  * none. A short name may follow two dashes and a long one a single dash: both are habits. */
-size_t cli_find_flag(unsigned commands, const char *name, size_t n);
+size_t cli_find_flag(cli_command_set commands, const char *name, size_t n);
 
 /* The index behind the flag argv[i] and its value, if it is one of these commands' flags; argc: it
  * is none. */
-int cli_skip_flag(unsigned commands, int argc, char **argv, int i);
+int cli_skip_flag(cli_command_set commands, int argc, char **argv, int i);
 
 /* Drops what are not flags of the command and their values, and all after "--". Returns how many
  * arguments are left. */

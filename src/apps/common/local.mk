@@ -23,6 +23,7 @@ libcli_a_SOURCES += \
 	src/apps/common/model_path.c \
 	src/apps/common/number.c \
 	src/apps/common/options.c \
+	src/apps/common/commands.def \
 	src/apps/common/options.def \
 	src/apps/common/options.h \
 	src/apps/common/options_config.c \

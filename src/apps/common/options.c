@@ -37,14 +37,33 @@ static const char *const poolings[] = { "model", "mean",          "cls",        
 static const char *const log_formats[] = { "text", "json", NULL };
 static const char *const tool_choices[] = { "auto", "none", "required", NULL };
 
+/* ---- Sets of commands --------------------------------------------------- */
+/* clang-format off */
+#define IF(condition, id) | ((condition) ? (cli_command_set)CLI_##id : 0)
+enum {
+    ALL = CLI_SERVER
+#define COMMAND(id, function, name, traits, ...) IF(!((traits) & CLI_STANDS_ALONE), id)
+#include "apps/common/commands.def"
+    ,
+    NAMES_MODEL = CLI_SERVER
+#define COMMAND(id, function, name, traits, ...) IF((traits) & CLI_NAMES_MODEL, id)
+#include "apps/common/commands.def"
+    ,
+    LOADS_MODEL = CLI_SERVER
+#define COMMAND(id, function, name, traits, ...) IF(((traits) & CLI_LOADS_MODEL) == CLI_LOADS_MODEL, id)
+#include "apps/common/commands.def"
+    ,
+    WRITES_JSON = 0
+#define COMMAND(id, function, name, traits, ...) IF((traits) & CLI_WRITES_JSON, id)
+#include "apps/common/commands.def"
+};
+/* clang-format on */
+
 enum {
     ANSWERS = CLI_RUN | CLI_CHAT,  /* by the chat template */
     WRITES = ANSWERS | CLI_INFILL, /* text that is sampled */
     SAMPLES = WRITES | CLI_SERVER,
     TEMPLATED = ANSWERS | CLI_SERVER,
-    NAMES_MODEL = CLI_ALL & ~CLI_CACHE & ~CLI_MODELS & ~CLI_LIST & ~CLI_PULL,
-    LOADS = SAMPLES | CLI_LOGITS | CLI_PERPLEXITY | CLI_EVAL | CLI_REPORT | CLI_BENCH | CLI_EMBED |
-            CLI_VERIFY | CLI_TRANSCRIBE | CLI_IMATRIX,
     KEEPS = SAMPLES | CLI_VERIFY
 };
 

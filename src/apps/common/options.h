@@ -10,38 +10,27 @@
 
 #include "akunu/akunu.h"
 
-/* Commands as bits of a set. */
+/* Places of the commands in a set. */
+enum cli_command_index {
+#define COMMAND(id, ...) CLI_INDEX_##id,
+#include "apps/common/commands.def"
+    CLI_INDEX_SERVER /* akunu-server, a program of its own */
+};
+
+/* Sets of commands: at most 64. */
+typedef uint64_t cli_command_set;
 enum cli_command_bit {
-    CLI_RUN = 1 << 0,
-    CLI_TOKENIZE = 1 << 1,
-    CLI_DETOKENIZE = 1 << 2,
-    CLI_INSPECT = 1 << 3,
-    CLI_LOGITS = 1 << 4,
-    CLI_PERPLEXITY = 1 << 5,
-    CLI_BENCH = 1 << 6,
-    CLI_CACHE = 1 << 7,
-    CLI_EMBED = 1 << 8,
-    CLI_CONVERT = 1 << 9,
-    CLI_MODELS = 1 << 10,
-    CLI_APPLY_TEMPLATE = 1 << 11,
-    CLI_GRAMMAR_CHECK = 1 << 12,
-    CLI_LIST = 1 << 13,
-    CLI_SHOW = 1 << 14,
-    CLI_INFILL = 1 << 15,
-    CLI_CHAT = 1 << 16,
-    CLI_SERVER = 1 << 17, /* akunu-server, a program of its own */
-    CLI_VERIFY = 1 << 18,
-    CLI_TRANSCRIBE = 1 << 19,
-    CLI_QUANTIZE = 1 << 20,
-    CLI_EVAL = 1 << 21,
-    CLI_REPORT = 1 << 22,
-    CLI_PULL = 1 << 23,
-    CLI_IMATRIX = 1 << 24,
-    CLI_ADVISE = 1 << 25,
-    CLI_COMPRESS = 1 << 26,
-    CLI_ALL = (1 << 27) - 1,
-    /* for shells and installers: neither the environment nor a configuration changes its output */
-    CLI_COMPLETION = 1 << 30
+#define COMMAND(id, ...) CLI_##id = (cli_command_set)1 << CLI_INDEX_##id,
+#include "apps/common/commands.def"
+    CLI_SERVER = (cli_command_set)1 << CLI_INDEX_SERVER
+};
+
+/* What many commands share, as bits of a set. */
+enum cli_trait {
+    CLI_NAMES_MODEL = 1,                   /* takes -m and what else names a model */
+    CLI_LOADS_MODEL = 2 | CLI_NAMES_MODEL, /* takes the flags of loading too */
+    CLI_WRITES_JSON = 4,                   /* takes --json */
+    CLI_STANDS_ALONE = 8 /* neither the environment nor a configuration changes what it does */
 };
 
 /* What a command is about to do, as bits of a set: a flag may be for some of these only. */
@@ -89,7 +78,7 @@ struct cli_options {
     struct akunu_transcription transcription;
     struct akunu_vad_params vad_params;
 
-    enum cli_command_bit command;
+    cli_command_set command;
     const char *word; /* one of the command's words, such as "list" or "prune" */
     bool help, version;
     const char *typed[CLI_MAX_FLAGS]; /* each flag as an argument has it; NULL: no argument */
@@ -253,8 +242,8 @@ struct cli_flag {
     const char *value; /* name of the value in help; NULL for a bool */
     const char *group; /* heading in help */
     const char *help;
-    unsigned commands; /* commands that take it: enum cli_command_bit */
-    size_t offset;     /* offset of its member in struct cli_options */
+    cli_command_set commands; /* those that take it */
+    size_t offset;            /* offset of its member in struct cli_options */
     double low, high;
     const char *const *choices;               /* ends with NULL */
     const char *(*suggestion_at)(size_t i);   /* word i that completion offers; NULL: `choices` */
@@ -284,7 +273,8 @@ extern const size_t cli_n_flags;
 
 struct cli_command {
     const char *name;
-    enum cli_command_bit bit;
+    cli_command_set bit;
+    unsigned traits;                               /* enum cli_trait */
     int (*run)(const struct cli_options *options); /* returns the exit code */
     const char *summary;
     const char *example;
@@ -334,36 +324,11 @@ const char *cli_instead_of_command(const char *name);
 
 /* ---- Commands ----------------------------------------------------------- */
 /* One function per command; each returns the exit code. */
+#define COMMAND(id, function, ...) int cli_##function(const struct cli_options *options);
+#include "apps/common/commands.def"
 
-int cli_run(const struct cli_options *options);
-int cli_chat(const struct cli_options *options);
-int cli_infill(const struct cli_options *options);
-int cli_reply(const struct cli_options *options); /* chat */
-int cli_tokenize(const struct cli_options *options);
-int cli_detokenize(const struct cli_options *options);
-int cli_inspect(const struct cli_options *options);
-int cli_logits(const struct cli_options *options);
-int cli_transcribe(const struct cli_options *options);
-int cli_verify(const struct cli_options *options);
-int cli_perplexity(const struct cli_options *options);
-int cli_eval(const struct cli_options *options);
-int cli_report_models(const struct cli_options *options); /* report */
-int cli_embed(const struct cli_options *options);
-int cli_convert(const struct cli_options *options);
-int cli_quantize(const struct cli_options *options);
-int cli_imatrix(const struct cli_options *options);
-int cli_advise(const struct cli_options *options);
-int cli_compress(const struct cli_options *options);
-int cli_bench(const struct cli_options *options);
-int cli_apply_template(const struct cli_options *options);
-int cli_models(const struct cli_options *options);
-int cli_list(const struct cli_options *options);
-int cli_show(const struct cli_options *options);
-int cli_cache(const struct cli_options *options);
-int cli_pull(const struct cli_options *options);
-int cli_completion(const struct cli_options *options);
-
-int cli_grammar_check(const struct cli_options *options);
+/* The part of `run` that holds a conversation in the terminal. */
+int cli_converse(const struct cli_options *options);
 
 /* --list-devices of any command that loads a model. */
 int cli_list_devices(const struct cli_options *options);

@@ -56,7 +56,7 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
         o->session.context = 512;
 }
 
-size_t cli_find_flag(unsigned commands, const char *name, size_t n)
+size_t cli_find_flag(cli_command_set commands, const char *name, size_t n)
 {
     for (size_t i = 0; i < cli_n_flags; i++)
         if ((cli_flags[i].commands & commands) && cli_flag_is(&cli_flags[i], name, n))
@@ -64,7 +64,7 @@ size_t cli_find_flag(unsigned commands, const char *name, size_t n)
     return cli_n_flags;
 }
 
-int cli_skip_flag(unsigned commands, int argc, char **argv, int i)
+int cli_skip_flag(cli_command_set commands, int argc, char **argv, int i)
 {
     const char *next = i + 1 < argc ? argv[i + 1] : NULL;
     const char *name = argv[i] + (argv[i][1] == '-' ? 2 : 1);
@@ -99,7 +99,7 @@ static int unknown_flag(const struct cli_command *command, const char *typed, co
     const char *instead = cli_instead_of_flag(name, n);
     if (instead)
         return cli_fail_usage("%.*s: %s", shown, typed, instead);
-    size_t elsewhere = cli_find_flag(CLI_ALL, name, n);
+    size_t elsewhere = cli_find_flag(~(cli_command_set)0, name, n);
     if (elsewhere < cli_n_flags)
         for (size_t i = 0; i < cli_n_commands; i++)
             if (cli_flags[elsewhere].commands & cli_commands[i].bit)
@@ -388,7 +388,7 @@ int cli_options_parse(const struct cli_command *command, int argc, char **argv,
     size_t help = find_help(options);
     if (help < cli_n_flags)
         return cli_set_value(&cli_flags[help], &values[help], options);
-    if (command->bit == CLI_COMPLETION)
+    if (command->traits & CLI_STANDS_ALONE)
         return set_values(values, options);
     cli_read_environment(command, values);
     options->configuration = calloc(1, sizeof *options->configuration);

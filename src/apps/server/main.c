@@ -18,13 +18,12 @@
 /* The only command of this program, which main() runs; src/apps/common/options.def has its flags.
  */
 const struct cli_command cli_commands[] = {
-    { "server",
-      CLI_SERVER,
-      NULL,
-      "serve a model over HTTP",
-      "akunu-server -m model.gguf --port 8080",
-      NULL,
-      { "model" } },
+    { .name = "server",
+      .bit = CLI_SERVER,
+      .traits = CLI_LOADS_MODEL,
+      .summary = "serve a model over HTTP",
+      .example = "akunu-server -m model.gguf --port 8080",
+      .operands = { "model" } },
 };
 const size_t cli_n_commands = 1;
 

@@ -13,7 +13,8 @@ export XDG_DATA_HOME="$work/empty"
 
 # ---- Usage ----
 exits 0 --help
-for command in run chat infill tokenize detokenize inspect logits perplexity eval report verify embed convert quantize imatrix advise compress apply-template grammar-check bench models list show pull cache completion; do
+commands=$(sed -n 's/^COMMAND([A-Z_]*, [a-z_]*, "\([a-z-]*\)".*/\1/p' "$AK_TEST_SOURCE/src/apps/common/commands.def")
+for command in $commands; do
     exits 0 --help
     prints "  $command"
     exits 0 $command --help

@@ -231,7 +231,7 @@ static int open_chat(struct cli_chat *chat)
     return code;
 }
 
-int cli_chat(const struct cli_options *o)
+int cli_converse(const struct cli_options *o)
 {
     struct cli_options options = *o;
     struct cli_chat chat = { .options = &options,

@@ -220,7 +220,7 @@ static void print_nothing(struct cli_reply *r)
     cli_reply_print_end(r, &nothing, true);
 }
 
-int cli_reply(const struct cli_options *o)
+int cli_chat(const struct cli_options *o)
 {
     struct cli_reply r = { .options = o,
                            .loaded = { .sequence = -1 },

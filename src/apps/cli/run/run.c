@@ -389,7 +389,7 @@ int cli_run(const struct cli_options *o)
     if (code != CLI_EXIT_OK || !is_chat(o))
         return code == CLI_EXIT_OK ? run_once(o) : code;
     code = cli_check_mode(o, CLI_MODE_CHAT);
-    return code == CLI_EXIT_OK ? cli_chat(o) : code;
+    return code == CLI_EXIT_OK ? cli_converse(o) : code;
 }
 
 int cli_infill(const struct cli_options *o)
