@@ -4,7 +4,7 @@
  * What the library (0.9.75) does not do is done here:
  * - A suspended connection is not watched; a client that leaves is seen by our own epoll set.
  * - Its time-out counts idle time, so a byte a second would hold a connection for ever: headers and
- *   bodies have deadlines.
+ *   bodies have deadlines. Only answers that are not read have that time-out.
  * - Repeated lengths, and a length beside chunks, pass its strict mode: they are refused.
  * - Of a client that leaves in the middle of a body it waits for the rest: we look.
  * - It must not be stopped while connections are suspended: all are resumed first. */

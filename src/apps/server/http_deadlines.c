@@ -1,4 +1,5 @@
-/* Deadlines of requests and of clients that do not read, and the limit of connections. */
+/* Deadlines of requests, and the limit of connections. Clients that do not read their answers are
+ * the library's: http_queue_response. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -51,15 +52,11 @@ static bool has_left(const struct http_connection *c)
 
 static void check_exchange(struct http_exchange *x, double at)
 {
-    double timeout = x->server->params.timeout;
     if (x->state == RECEIVING && x->code == 0 && has_left(x->connection))
         shutdown(x->connection->fd, SHUT_RDWR);
     else if (x->state == RECEIVING && x->code == 0 &&
              at - x->started > at_most(x->server, BODY_SECONDS) + (double)x->n_body / BODY_RATE)
         cut_off(x->connection);
-    else if (x->state == STREAMING && timeout > 0.0 && x->out_n > x->out_at &&
-             at - x->last_read > timeout)
-        shutdown(x->connection->fd, SHUT_RDWR);
 }
 
 void http_check_deadlines(struct http_server *s)

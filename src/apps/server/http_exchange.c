@@ -232,7 +232,6 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
     n = n < max ? n : max;
     memcpy(to, x->out + x->out_at, n);
     x->out_at += n;
-    x->last_read = http_now();
     if (x->out_at == x->out_n)
         x->out_at = x->out_n = 0;
     if (x->out_n - x->out_at < DRAINED_BYTES)
@@ -249,7 +248,6 @@ bool http_begin(struct http_exchange *x, unsigned code, const char *type)
     if (!response)
         return false;
     x->state = STREAMING;
-    x->last_read = http_now();
     set_response(x, code, type, response);
     return true;
 }
@@ -268,8 +266,6 @@ bool http_write(struct http_exchange *x, const void *bytes, size_t n)
     if (x->out_n + n > x->out_capacity &&
         !http_grow(x, &x->out, &x->out_capacity, 2 * (x->out_n + n)))
         return false;
-    if (x->out_n == 0)
-        x->last_read = http_now();
     memcpy(x->out + x->out_n, bytes, n);
     x->out_n += n;
     http_resume(x);
@@ -327,6 +323,15 @@ uint64_t http_count_received(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 ? info.tcpi_bytes_received : 0;
 }
 
+/* Seconds without progress after which the library closes a connection; 0: never. It does not count
+ * while a connection is suspended. */
+static void set_timeout(struct MHD_Connection *mhd, double seconds)
+{
+    enum { SECONDS_MAX = 1 << 22 }; /* the library (0.9.75) has 32 bits for the milliseconds */
+    MHD_set_connection_option(mhd, MHD_CONNECTION_OPTION_TIMEOUT,
+                              (unsigned)(seconds < SECONDS_MAX ? seconds : SECONDS_MAX));
+}
+
 void http_end_exchange(struct http_exchange *x, bool client_gone)
 {
     struct http_connection *c = x->connection;
@@ -341,6 +346,8 @@ void http_end_exchange(struct http_exchange *x, bool client_gone)
     x->server->handlers.end(x, client_gone, x->server->handlers.user);
     if (x->response)
         MHD_destroy_response(x->response);
+    if (!client_gone) /* the connection may wait for its next request */
+        set_timeout(x->mhd, 0.0);
     c->exchange = NULL;
     c->since = http_now();
     c->received = http_count_received(c->fd);
@@ -349,6 +356,7 @@ void http_end_exchange(struct http_exchange *x, bool client_gone)
 
 enum MHD_Result http_queue_response(struct http_exchange *x)
 {
+    set_timeout(x->mhd, x->server->params.timeout);
     struct MHD_Response *response = x->response;
     x->response = NULL;
     enum MHD_Result queued = MHD_queue_response(x->mhd, x->code, response);

@@ -30,7 +30,7 @@ struct http_exchange {
     bool is_1_0;
     enum exchange_state state;
     bool is_suspended, is_watched, client_gone, is_finished, is_refused;
-    double started, last_read;
+    double started;
     char *body;
     size_t n_body, body_capacity;
     unsigned code;
@@ -84,7 +84,8 @@ void http_resume(struct http_exchange *x);
 void http_resume_all(struct http_server *s);
 /* Enlarges a buffer of an exchange; false: it would be too much for all together. */
 bool http_grow(struct http_exchange *x, char **bytes, size_t *capacity, size_t wanted);
-/* Hands the response to the library. */
+/* Hands the response to the library, which closes the connection if the client reads nothing of it
+ * for the time-out. */
 enum MHD_Result http_queue_response(struct http_exchange *x);
 /* Bytes that have come over a TCP connection. */
 uint64_t http_count_received(int fd);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 struct child {
     pid_t pid;
     int port, errors; /* errors: its standard error */
+    char path[108];   /* of its socket in the file system; "": it has a port */
 };
 
 static inline void nap(double seconds)
@@ -28,21 +30,27 @@ static inline void nap(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* Reads standard error up to the line that has the address. */
-static inline int read_port(int fd)
+/* Reads standard error up to the line that has the address, which is a port, or a path of /tmp. */
+static inline void read_address(struct child *child)
 {
     static char text[8192];
     size_t n = 0;
     for (;;) {
-        ssize_t got = read(fd, text + n, sizeof text - 1 - n);
+        ssize_t got = read(child->errors, text + n, sizeof text - 1 - n);
         if (got < 0 && errno == EINTR)
             continue;
         ck_assert_msg(got > 0, "the server ended: %.*s", (int)n, text);
         n += (size_t)got;
         text[n] = '\0';
-        const char *address = strstr(text, "://127.0.0.1:");
-        if (address && strchr(address, '\n'))
-            return atoi(address + strlen("://127.0.0.1:"));
+        const char *port = strstr(text, "://127.0.0.1:"), *path = strstr(text, ": /tmp/");
+        const char *address = port ? port : path;
+        if (!address || !strchr(address, '\n'))
+            continue;
+        if (port)
+            child->port = atoi(port + strlen("://127.0.0.1:"));
+        else
+            sscanf(path, ": %107s", child->path);
+        return;
     }
 }
 
@@ -70,7 +78,7 @@ static inline struct child start_program(const char *const *arguments, bool has_
         _exit(99);
     }
     close(ends[1]);
-    child.port = read_port(ends[0]);
+    read_address(&child);
     fcntl(ends[0], F_SETFL, O_NONBLOCK); /* what comes later is not read; the pipe holds it */
     return child;
 }
@@ -142,11 +150,15 @@ struct answer {
 
 static inline int open_connection(const struct child *child)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)child->port) };
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons((uint16_t)child->port) };
+    struct sockaddr_un un = { .sun_family = AF_UNIX };
+    const bool is_unix = child->path[0] != '\0';
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    strcpy(un.sun_path, child->path);
+    int fd = socket(is_unix ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(is_unix ? connect(fd, (struct sockaddr *)&un, sizeof un) :
+                               connect(fd, (struct sockaddr *)&in, sizeof in),
+                     0);
     struct timeval limit = { .tv_sec = 60 };
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return fd;

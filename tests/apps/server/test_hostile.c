@@ -135,6 +135,63 @@ START_TEST(slow_clients)
 }
 END_TEST
 
+/* Begins an answer that the client does not read: of `n` tokens with their log-probabilities in a
+ * stream, or 0: whole, of more than a socket holds. */
+static int begin_unread(const struct child *child, int n)
+{
+    enum { LETTERS = 1 << 20 };
+    char *body = malloc(LETTERS + 256);
+    ck_assert_ptr_nonnull(body);
+    if (n > 0)
+        sprintf(body,
+                "{\"prompt\": \"Once\", \"n_predict\": %d, \"ignore_eos\": true, \"seed\": 1, "
+                "\"stream\": true, \"n_probs\": 100}",
+                n);
+    else
+        sprintf(body, "{\"messages\": [{\"role\": \"user\", \"content\": \"%0*d\"}]}", LETTERS, 0);
+    int fd = begin_request(child, "POST", n > 0 ? "/completion" : "/apply-template", "", body);
+    free(body);
+    return fd;
+}
+
+/* A client that does not read its answer is cut off, be it whole or a stream: also if all that is
+ * left of the stream is its last block, which the library has taken. A Unix socket holds about 200
+ * KB whatever the client asks for, and each of the streams is less than half a block longer than
+ * the one before. A connection that waits for its next request stays. */
+START_TEST(unread_answers)
+{
+    enum { FIRST = 20, STREAMS = 18 };
+    static const char health[] = LINE "Host: localhost\r\n";
+    char folder[] = "/tmp/akunu-unread-XXXXXX", path[64], text[256];
+    const char *const flags[] = { "--host", path, "--timeout", "1", "--metrics", NULL };
+    int fds[STREAMS + 1], n_whole = 0;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/s.sock", folder);
+    struct child child = start_server(flags);
+    int kept = open_connection(&child);
+    snprintf(text, sizeof text, "%s\r\n", health);
+    send_text(kept, text, strlen(text));
+    ck_assert_int_gt(recv(kept, text, sizeof text, 0), 0);
+    for (int i = 0; i <= STREAMS; i++)
+        fds[i] = begin_unread(&child, i < STREAMS ? FIRST + i : 0);
+    wait_for_connections(&child, 1);
+    for (int i = 0; i <= STREAMS; i++) {
+        struct answer a = read_answer(fds[i]);
+        ck_assert_int_eq(a.code, 200);
+        n_whole += i < STREAMS && strstr(a.body, "\"stop\":true");
+        free(a.text);
+    }
+    ck_assert_int_gt(n_whole, 0);
+    ck_assert_int_lt(n_whole, STREAMS);
+    send_text(kept, health, strlen(health));
+    send_text(kept, END, strlen(END));
+    struct answer a = read_answer(kept);
+    json_decref(json_of(&a, 200));
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+    rmdir(folder);
+}
+END_TEST
+
 /* When there are nearly as many connections as may be, the one that is idle for longest is closed,
  * and no other. */
 START_TEST(many_connections)
@@ -258,7 +315,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { raw_requests, headers,          pipelined, too_large,
-                                   slow_clients, many_connections, NULL };
+    const TTest *const tests[] = { raw_requests, headers,        pipelined,        too_large,
+                                   slow_clients, unread_answers, many_connections, NULL };
     return run_server_tests("hostile", start, stop, tests);
 }
