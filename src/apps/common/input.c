@@ -215,6 +215,19 @@ int cli_encode_embedding(const struct akunu_model *model, const struct cli_text 
     return encode_text(encode_embedded, &e, text, ids, n);
 }
 
+char *cli_token_bytes(const struct akunu_tokenizer *tokenizer, akunu_token token, unsigned flags,
+                      size_t *n)
+{
+    int64_t length = akunu_tokenizer_decode(tokenizer, &token, 1, flags, NULL, 0);
+    *n = length > 0 ? (size_t)length : 0;
+    char *bytes = malloc(*n + 1);
+    if (bytes && *n > 0)
+        akunu_tokenizer_decode(tokenizer, &token, 1, flags, bytes, *n);
+    if (bytes)
+        bytes[*n] = '\0';
+    return bytes;
+}
+
 akunu_token cli_bos_of(const struct akunu_tokenizer *tokenizer)
 {
     akunu_token first = -1;

@@ -54,6 +54,11 @@ int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_
 int cli_encode_embedding(const struct akunu_model *model, const struct cli_text *text,
                          struct akunu_embedding_text *how, akunu_token **ids, size_t *n);
 
+/* The bytes of a token, and a NUL; `flags` as for akunu_tokenizer_decode. A token outside of the
+ * vocabulary has none. Free with free; NULL: out of memory. */
+char *cli_token_bytes(const struct akunu_tokenizer *tokenizer, akunu_token token, unsigned flags,
+                      size_t *n);
+
 /* The BOS that the tokenizer adds before a text; -1: none. */
 akunu_token cli_bos_of(const struct akunu_tokenizer *tokenizer);
 

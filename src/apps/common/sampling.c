@@ -131,10 +131,11 @@ struct akunu_generation cli_generation(const struct cli_options *o,
 
 static json_t *token_text(const struct akunu_tokenizer *tokenizer, akunu_token token)
 {
-    char text[512];
-    int64_t n = akunu_tokenizer_decode(tokenizer, &token, 1, AKUNU_CONTINUE, text, sizeof text);
-    size_t shown = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text;
-    return cli_json_text(text, shown);
+    size_t n;
+    char *bytes = cli_token_bytes(tokenizer, token, AKUNU_CONTINUE, &n);
+    json_t *text = bytes ? cli_json_text(bytes, n) : NULL;
+    free(bytes);
+    return text;
 }
 
 json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token token, float logprob,

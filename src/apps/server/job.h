@@ -153,10 +153,6 @@ const char *server_finish_reason(const struct akunu_result *result);
 const char *server_stop_text(const struct server_job *job, const struct akunu_result *result);
 /* {"prompt_n": …, "prompt_ms": …, …}, as llama-server has it. */
 json_t *server_timings(const struct akunu_result *result);
-/* The bytes of a token, in a text that has begun or begins with it (`flags` of
- * akunu_tokenizer_decode). Free with free; NULL: out of memory. */
-char *server_token_bytes(const struct server_model *m, akunu_token token, unsigned flags,
-                         size_t *n);
 /* Text of one token; NULL: out of memory. `bytes` also gets its bytes as a list, unless NULL. */
 json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes);
 /* Answers a job that failed, or ends its stream with the error; false: it did not fail. */

@@ -1,5 +1,5 @@
 /* Routes of llama-server: health, properties, tokens, templates. */
-#include "apps/server/server.h"
+#include "apps/server/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,37 +21,31 @@ void server_props(struct server_model *m, struct http_exchange *x, const json_t 
 {
     const struct akunu_tokenizer *t = m->loaded.tokenizer;
     (void)body;
-    char bos[256] = "", eos[256] = "";
-    akunu_token b = akunu_tokenizer_bos(t), e = akunu_tokenizer_special(t, AKUNU_TOKEN_EOS);
-    if (b >= 0)
-        akunu_tokenizer_decode(t, &b, 1, AKUNU_CONTINUE, bos, sizeof bos - 1);
-    if (e >= 0)
-        akunu_tokenizer_decode(t, &e, 1, AKUNU_CONTINUE, eos, sizeof eos - 1);
+    akunu_token bos = akunu_tokenizer_bos(t), eos = akunu_tokenizer_special(t, AKUNU_TOKEN_EOS);
     uint32_t n_ctx = akunu_scheduler_context(m->scheduler);
     server_answer(x, 200,
                   json_pack("{s:{s:I}, s:I, s:s, s:s, s:o, s:o, s:s}",
                             "default_generation_settings", "n_ctx", (json_int_t)n_ctx,
                             "total_slots", (json_int_t)m->options->n_sequences, "model_alias",
                             m->id, "chat_template", m->template_text ? m->template_text : "",
-                            "bos_token", cli_json_text(bos, strlen(bos)), "eos_token",
-                            cli_json_text(eos, strlen(eos)), "build_info", akunu_version()));
+                            "bos_token", server_token_text(m, bos, NULL), "eos_token",
+                            server_token_text(m, eos, NULL), "build_info", akunu_version()));
 }
 
 /* ---- Tokens ------------------------------------------------------------- */
+/* NULL: out of memory. */
 static json_t *tokens_of(const struct server_model *m, const akunu_token *ids, size_t n,
                          bool with_pieces)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
-        char text[1024];
-        int64_t n_bytes = akunu_tokenizer_decode(m->loaded.tokenizer, &ids[i], 1, AKUNU_CONTINUE,
-                                                 text, sizeof text);
-        json_t *piece = with_pieces && n_bytes >= 0 && n_bytes <= (int64_t)sizeof text ?
-                            cli_json_text(text, (size_t)n_bytes) :
-                            NULL;
-        json_array_append_new(list, piece ?
-                                        json_pack("{s:i, s:o}", "id", (int)ids[i], "piece", piece) :
-                                        json_integer(ids[i]));
+        json_t *one = with_pieces ? json_pack("{s:i, s:o}", "id", (int)ids[i], "piece",
+                                              server_token_text(m, ids[i], NULL)) :
+                                    json_integer(ids[i]);
+        if (json_array_append_new(list, one) != 0) {
+            json_decref(list);
+            return NULL;
+        }
     }
     return list;
 }

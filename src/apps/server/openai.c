@@ -60,21 +60,10 @@ json_t *server_timings(const struct akunu_result *result)
     return timings;
 }
 
-char *server_token_bytes(const struct server_model *m, akunu_token token, unsigned flags, size_t *n)
-{
-    const struct akunu_tokenizer *t = m->loaded.tokenizer;
-    int64_t length = akunu_tokenizer_decode(t, &token, 1, flags, NULL, 0);
-    char *bytes = malloc(length > 0 ? (size_t)length : 1);
-    *n = length > 0 ? (size_t)length : 0;
-    if (bytes && *n > 0)
-        akunu_tokenizer_decode(t, &token, 1, flags, bytes, *n);
-    return bytes;
-}
-
 json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes)
 {
     size_t n;
-    char *text = server_token_bytes(m, token, AKUNU_CONTINUE, &n);
+    char *text = cli_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
     if (bytes)
         *bytes = text ? json_array() : NULL;
     for (size_t i = 0; text && bytes && i < n; i++)

@@ -97,7 +97,7 @@ static unsigned flags_of(const struct server_prompt *p, size_t i, bool has_begun
 static json_t *token_name(const struct server_model *m, akunu_token token)
 {
     size_t n, at = 0;
-    char *bytes = server_token_bytes(m, token, AKUNU_CONTINUE, &n);
+    char *bytes = cli_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
     for (size_t length = 1; bytes && at < n && length > 0; at += length)
         length = cli_utf8_length(bytes + at, n - at);
     json_t *name = bytes ? json_stringn(bytes, n) : NULL; /* NULL if it is not UTF-8 */
@@ -140,7 +140,7 @@ static void count_token(struct server_part *part, const struct server_event *eve
     size_t n;
     if (event->kind == AKUNU_REQUEST_PROMPT)
         flags = flags_of(prompt_of(part), event->prompt_index, c->n + c->n_pending > 0);
-    char *bytes = server_token_bytes(part->job->model, event->token, flags, &n);
+    char *bytes = cli_token_bytes(part->job->model->loaded.tokenizer, event->token, flags, &n);
     if (bytes)
         count_characters(c, bytes, n);
     else
@@ -238,8 +238,8 @@ static void add_prompt(struct server_part *part)
     bool good = true;
     for (size_t i = 0; good && i < p->n; i++) {
         size_t n;
-        char *bytes =
-            server_token_bytes(part->job->model, p->ids[i], flags_of(p, i, all.n > 0), &n);
+        char *bytes = cli_token_bytes(part->job->model->loaded.tokenizer, p->ids[i],
+                                      flags_of(p, i, all.n > 0), &n);
         good = bytes && server_text_add(&all, bytes, n);
         free(bytes);
     }

@@ -28,11 +28,12 @@ static bool grow_ids(struct server_prompt *out, size_t n)
 static bool holds(const struct server_model *m, const struct cli_text *text, akunu_token token,
                   bool at_end)
 {
-    char own[64];
-    int64_t n =
-        akunu_tokenizer_decode(m->loaded.tokenizer, &token, 1, AKUNU_CONTINUE, own, sizeof own);
-    return n > 0 && n <= (int64_t)sizeof own && (size_t)n <= text->n &&
-           memcmp(at_end ? text->bytes + text->n - (size_t)n : text->bytes, own, (size_t)n) == 0;
+    size_t n;
+    char *own = cli_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
+    bool found = own && n > 0 && n <= text->n &&
+                 memcmp(at_end ? text->bytes + text->n - n : text->bytes, own, n) == 0;
+    free(own);
+    return found;
 }
 
 /* Finds BOS and EOS that the tokenizer added to a text. */

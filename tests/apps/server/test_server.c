@@ -523,7 +523,26 @@ static void write_model_with_long_token(char *path, size_t n)
     free(bytes);
 }
 
-/* A token's text is whole, however long: in each list of log-probabilities, and its bytes. */
+/* Whether a text is that of the long token. */
+static void check_long(const char *text, size_t more)
+{
+    ck_assert_uint_eq(strspn(text, "x"), more);
+    ck_assert_str_eq(text + more, "<|im_start|>");
+}
+
+/* The answer of a command as JSON. */
+static json_t *json_of_command(const char *command)
+{
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    json_t *value = json_loadf(pipe, 0, NULL);
+    ck_assert_int_eq(pclose(pipe), 0);
+    ck_assert_ptr_nonnull(value);
+    return value;
+}
+
+/* A token's text is whole, however long: in each list of log-probabilities, and its bytes, as a
+ * piece, and as the token that begins a text. */
 START_TEST(long_tokens)
 {
     enum { MORE = 2016, LENGTH = MORE + 12 };
@@ -539,25 +558,46 @@ START_TEST(long_tokens)
         { "/completion", "\"prompt\": \"a\"", "\"n_probs\": 1", "completion_probabilities.0.token",
           "completion_probabilities.0.bytes" },
     };
-    char path[] = "/tmp/akunu-long-XXXXXX.gguf", body[512];
+    char path[] = "/tmp/akunu-long-XXXXXX.gguf", body[4096];
     write_model_with_long_token(path, MORE);
-    const char *const flags[] = { "-m", path, "--no-cache", NULL };
+    const char *const flags[] = {
+        "-m", path, "--no-cache", "--override-kv", "tokenizer.ggml.bos_token_id=int:414", NULL
+    };
     struct child child = start_server(flags);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(body, sizeof body, form, cases[i].prompt, cases[i].options);
         struct answer a = ask(&child, cases[i].path, body);
         json_t *value = json_of(&a, 200);
         const char *text = text_at(value, cases[i].text);
-        ck_assert_uint_eq(strlen(text), LENGTH);
-        ck_assert_uint_eq(strspn(text, "x"), MORE);
-        ck_assert_str_eq(text + MORE, "<|im_start|>");
+        check_long(text, MORE);
         const json_t *bytes = cases[i].bytes ? at(value, cases[i].bytes) : NULL;
         ck_assert(!cases[i].bytes || json_array_size(bytes) == LENGTH);
         for (size_t k = 0; k < json_array_size(bytes); k++)
             ck_assert_int_eq(json_integer_value(json_array_get(bytes, k)), text[k]);
         json_decref(value);
     }
+    struct answer a = ask(&child, "/props", "");
+    json_t *value = json_of(&a, 200);
+    check_long(text_at(value, "bos_token"), MORE);
+    ck_assert_str_eq(text_at(value, "eos_token"), "<|im_end|>");
+    json_decref(value);
+    memset(body, 0, sizeof body);
+    snprintf(body, sizeof body, "{\"content\": \"%0*d<|im_start|>\", \"with_pieces\": true}", MORE,
+             0);
+    for (char *at = strchr(body, '0'); *at == '0'; at++)
+        *at = 'x';
+    a = ask(&child, "/tokenize", body);
+    value = json_of(&a, 200);
+    check_long(text_at(value, "tokens.0.piece"), MORE);
+    json_decref(value);
     ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+    snprintf(body, sizeof body,
+             "%s/akunu-cli run -m %s --no-cache -p a -n 1 --temp 0 -s 1 --logit-bias 414+100 "
+             "--logprobs 1 --json 2>/dev/null",
+             getenv("AK_TEST_BUILD"), path);
+    value = json_of_command(body);
+    check_long(text_at(value, "logprobs.0.text"), MORE);
+    json_decref(value);
     unlink(path);
 }
 END_TEST
@@ -1122,16 +1162,21 @@ START_TEST(the_same_beside_others)
 END_TEST
 
 /* A number of /metrics. */
-static long metric(const char *name)
+static long metric_of(const struct child *child, const char *name)
 {
     char line[128];
-    struct answer a = ask(&server, "/metrics", "");
+    struct answer a = ask(child, "/metrics", "");
     snprintf(line, sizeof line, "\nakunu_%s ", name);
     const char *found = strstr(a.body, line);
     ck_assert_msg(found != NULL, "no %s in %s", name, a.body);
     long value = atol(found + strlen(line));
     free(a.text);
     return value;
+}
+
+static long metric(const char *name)
+{
+    return metric_of(&server, name);
 }
 
 static void wait_for_metric(const char *name, long value)
@@ -1175,6 +1220,40 @@ START_TEST(clients_that_leave)
     }
     struct answer a = ask(&server, "/health", "");
     json_decref(json_of(&a, 200));
+}
+END_TEST
+
+/* A stream that is longer than all buffers, and is not read for a while: no more text is generated
+ * until it is read. A Unix socket holds about 200 KB. */
+START_TEST(clients_that_read_late)
+{
+    enum { TOKENS = 600 };
+    static const char form[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], \"ignore_eos\": true, "
+        "\"max_tokens\": %d, \"stream\": true, \"logprobs\": true, \"top_logprobs\": 100}";
+    char folder[] = "/tmp/akunu-late-XXXXXX", path[64], body[256];
+    const char *const flags[] = { "--host", path, "--metrics", NULL };
+    size_t n_tokens = 0;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/s.sock", folder);
+    struct child child = start_server(flags);
+    snprintf(body, sizeof body, form, TOKENS);
+    int fd = begin_request(&child, "POST", CHAT, "", body);
+    long made;
+    do { /* until no more text comes */
+        made = metric_of(&child, "generated_tokens_total");
+        nap(0.5);
+    } while (made == 0 || metric_of(&child, "generated_tokens_total") != made);
+    ck_assert_int_lt(made, TOKENS);
+    struct answer a = read_answer(fd);
+    for (const char *at = a.body; (at = strstr(at, "\"top_logprobs\":[{")) != NULL; at++)
+        n_tokens++;
+    ck_assert_uint_eq(n_tokens, TOKENS);
+    ck_assert_ptr_nonnull(strstr(a.body, "data: [DONE]"));
+    ck_assert_int_eq(metric_of(&child, "generated_tokens_total"), TOKENS);
+    free(a.text);
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+    rmdir(folder);
 }
 END_TEST
 
@@ -1498,6 +1577,7 @@ int main(void)
                                    numbers_of_texts,
                                    the_same_beside_others,
                                    clients_that_leave,
+                                   clients_that_read_late,
                                    late_streams,
                                    large_bodies,
                                    refusals,

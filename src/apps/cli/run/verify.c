@@ -160,12 +160,13 @@ static int read_grammar(const struct cli_receipt *r, const struct cli_model_sess
 static const char *show_token(const struct cli_model_session *loaded, akunu_token token,
                               char out[CLI_SHOWN_BYTES * 2])
 {
-    char text[64] = "", shown[CLI_SHOWN_BYTES];
-    int64_t n = loaded->tokenizer ? akunu_tokenizer_decode(loaded->tokenizer, &token, 1,
-                                                           AKUNU_CONTINUE, text, sizeof text - 1) :
-                                    0;
-    text[n > 0 && n < (int64_t)sizeof text ? n : 0] = '\0';
-    snprintf(out, CLI_SHOWN_BYTES * 2, "%d (\"%s\")", (int)token, cli_show_text(text, shown));
+    char shown[CLI_SHOWN_BYTES];
+    size_t n;
+    char *text =
+        loaded->tokenizer ? cli_token_bytes(loaded->tokenizer, token, AKUNU_CONTINUE, &n) : NULL;
+    snprintf(out, CLI_SHOWN_BYTES * 2, "%d (\"%s\")", (int)token,
+             cli_show_text(text ? text : "", shown));
+    free(text);
     return out;
 }
 
