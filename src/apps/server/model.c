@@ -177,17 +177,6 @@ static void start_loader(struct server *s)
     }
 }
 
-void server_end_waiting(struct server_model *m, bool good)
-{
-    while (m->waiters) {
-        struct server_waiter *w = m->waiters;
-        if (good)
-            server_go_on(w);
-        else
-            server_fail_waiter(w, m);
-    }
-}
-
 static void take_loaded(struct server *s)
 {
     struct server_model *m = s->loading;
@@ -196,6 +185,7 @@ static void take_loaded(struct server *s)
         if (s->models[i].is_dropped) {
             struct server_model *dropped = &s->models[i];
             dropped->is_dropped = false;
+            dropped->sha256[0] = '\0'; /* another file may be there when it is loaded again */
             dropped->state = dropped->waiters ? SERVER_MODEL_WANTED : SERVER_MODEL_ABSENT;
         }
     if (!m)

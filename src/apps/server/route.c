@@ -282,12 +282,13 @@ bool server_check(struct http_exchange *x, struct server *s)
     return check_type(x, route) && check_state(x, s, route);
 }
 
-/* A request whose model is being loaded. Its body is read again afterwards. */
+/* A request whose model is being loaded or hashed. Its body is read again afterwards. */
 struct server_waiter {
     struct server_owner owner; /* first: the exchange's data */
     struct server_waiter *next;
     struct http_exchange *x;
     struct server_model *model;
+    bool needs_hash;
 };
 
 static void leave_waiting(void *self)
@@ -300,14 +301,14 @@ static void leave_waiting(void *self)
     free(w);
 }
 
-static void wait_for(struct server_model *m, struct http_exchange *x)
+static void wait_for(struct server_model *m, struct http_exchange *x, bool needs_hash)
 {
     struct server_waiter *w = calloc(1, sizeof *w), **last = &m->waiters;
     if (!w) {
         server_fail_memory(x);
         return;
     }
-    *w = (struct server_waiter){ { leave_waiting, NULL }, NULL, x, m };
+    *w = (struct server_waiter){ { leave_waiting, NULL }, NULL, x, m, needs_hash };
     while (*last)
         last = &(*last)->next;
     *last = w;
@@ -365,13 +366,13 @@ void server_ask_model(struct server *s, struct http_exchange *x)
     if (m && m->state == SERVER_MODEL_READY && !needs_hash)
         call_route(m, x, route, body);
     else if (m)
-        wait_for(m, x);
+        wait_for(m, x, needs_hash);
     if (needs_hash)
         server_take_hash(s);
     json_decref(body);
 }
 
-void server_go_on(struct server_waiter *w)
+static void go_on(struct server_waiter *w)
 {
     struct http_exchange *x = w->x;
     struct server *s = w->model->server;
@@ -379,12 +380,38 @@ void server_go_on(struct server_waiter *w)
     server_handle(s, x);
 }
 
-void server_fail_waiter(struct server_waiter *w, const struct server_model *m)
+/* Whether it waits for the hash of a model that is loaded. */
+static bool waits_for_hash(const struct server_waiter *w)
+{
+    return w->needs_hash && w->model->state >= SERVER_MODEL_READY;
+}
+
+static void fail(struct server_waiter *w)
 {
     struct http_exchange *x = w->x;
+    const char *id = w->model->id;
+    bool hashed = waits_for_hash(w);
     leave_waiting(w);
-    server_fail(x, 503, "model", NULL, "the model %s cannot be loaded; the server's log says why",
-                m->id);
+    if (hashed)
+        server_fail(x, 503, "akunu.receipt", NULL,
+                    "the file of the model %s cannot be hashed; the server's log says why", id);
+    else
+        server_fail(x, 503, "model", NULL,
+                    "the model %s cannot be loaded; the server's log says why", id);
+}
+
+void server_end_waiting(struct server_model *m, bool good)
+{
+    size_t n = 0;
+    for (const struct server_waiter *w = m->waiters; w; w = w->next)
+        n++;
+    for (; n > 0; n--) { /* whoever has to wait again comes last */
+        struct server_waiter *w = m->waiters;
+        if (good || (m->state == SERVER_MODEL_CLOSING && !w->needs_hash))
+            go_on(w);
+        else
+            fail(w);
+    }
 }
 
 void server_expire_waiters(struct server_model *m)
@@ -392,12 +419,17 @@ void server_expire_waiters(struct server_model *m)
     double timeout = (double)m->server->options->timeout;
     for (struct server_waiter *w = m->waiters, *next; w; w = next) {
         struct http_exchange *x = w->x;
+        bool hashed = waits_for_hash(w);
         next = w->next;
         if (timeout > 0.0 && http_age(x) > timeout) {
             leave_waiting(w);
             http_add_header(x, "Retry-After", "10");
-            server_fail(x, 503, "model", NULL, "the model %s was not loaded in time (--timeout)",
-                        m->id);
+            if (hashed)
+                server_fail(x, 503, "akunu.receipt", NULL,
+                            "the file of the model %s was not hashed in time (--timeout)", m->id);
+            else
+                server_fail(x, 503, "model", NULL,
+                            "the model %s was not loaded in time (--timeout)", m->id);
         }
     }
 }

@@ -138,8 +138,6 @@ struct server_model {
  * after a message unless it is CLI_EXIT_OK. */
 int server_list_models(struct server *s);
 void server_close_models(struct server *s);
-/* Hands the requests that wait to the model, or fails them. */
-void server_end_waiting(struct server_model *m, bool good);
 /* The model that a request names, or the only one there is. NULL: it has answered. */
 struct server_model *server_find_model(struct server *s, struct http_exchange *x, const char *name);
 /* Begins to load a model, if no other is being loaded and there is memory for it. */
@@ -240,10 +238,9 @@ const char *server_route_name(size_t i);
 
 /* Reads the body, and has the model answer; a request whose model is not loaded waits for it. */
 void server_ask_model(struct server *s, struct http_exchange *x);
-/* A request that waited for its model is answered now. */
-void server_go_on(struct server_waiter *w);
-/* Answers a request whose model cannot be loaded. */
-void server_fail_waiter(struct server_waiter *w, const struct server_model *m);
+/* The model was loaded or hashed: hands the requests that wait to it. Not `good`: it failed, and
+ * so do they. */
+void server_end_waiting(struct server_model *m, bool good);
 /* Answers those that have waited for the model longer than --timeout. */
 void server_expire_waiters(struct server_model *m);
 

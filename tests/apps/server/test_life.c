@@ -456,10 +456,42 @@ START_TEST(hash_in_time)
     fd = begin_hash(&child, "1", &request);
     a = read_answer(request);
     value = json_of(&a, 503);
-    ck_assert(strstr(text_at(value, "error.message"), "--timeout") != NULL);
+    ck_assert_str_eq(text_at(value, "error.message"),
+                     "the file of the model model.gguf was not hashed in time (--timeout)");
     json_decref(value);
-    close(fd);
+    close(fd); /* the next request gets this hash */
+    a = ask(&child, "/v1/completions",
+            "{\"prompt\": \"Once\", \"max_tokens\": 2, \"akunu\": {\"receipt\": true}}");
+    value = json_of(&a, 200); /* SHA-256 of nothing, as in FIPS 180-4 */
+    ck_assert_str_eq(text_at(value, "akunu.receipt.model"),
+                     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    json_decref(value);
     ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+}
+END_TEST
+
+/* A receipt of a model whose file is gone. */
+START_TEST(hash_that_fails)
+{
+    char folder[] = "/tmp/akunu-gone-XXXXXX", path[64];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/model.gguf", folder);
+    ck_assert_int_eq(symlink(test_model(), path), 0);
+    const char *const flags[] = { "-m", path, "--no-cache", NULL };
+    struct child child = start_server(flags);
+    ck_assert_int_eq(unlink(path), 0);
+    struct answer a =
+        ask(&child, "/v1/completions",
+            "{\"prompt\": \"Once\", \"max_tokens\": 2, \"akunu\": {\"receipt\": true}}");
+    json_t *value = json_of(&a, 503);
+    ck_assert_str_eq(text_at(value, "error.param"), "akunu.receipt");
+    ck_assert_str_eq(
+        text_at(value, "error.message"),
+        "the file of the model model.gguf cannot be hashed; the server's log says why");
+    json_decref(value);
+    read_log(&child, "No such file or directory");
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+    rmdir(folder);
 }
 END_TEST
 
@@ -479,17 +511,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { keys,
-                                   hidden_keys,
-                                   logged,
-                                   unix_sockets,
-                                   without_open_mpi,
-                                   without_input,
-                                   under_mpirun,
-                                   sleeps,
-                                   ends_while_embedding,
-                                   hash_in_time,
-                                   ends_while_hashing,
+    const TTest *const tests[] = { keys,         hidden_keys,      logged,
+                                   unix_sockets, without_open_mpi, without_input,
+                                   under_mpirun, sleeps,           ends_while_embedding,
+                                   hash_in_time, hash_that_fails,  ends_while_hashing,
                                    NULL };
     return run_server_tests("life", NULL, NULL, tests);
 }

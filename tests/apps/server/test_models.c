@@ -1,13 +1,15 @@
 /* akunu-server with several models, and with a bound of its memory. */
 #include "tests/apps/server/client.h"
 
+#include <sys/stat.h>
+
 #define TEXT "/v1/completions"
 
 static struct child server;
 static char presets[] = "/tmp/akunu-presets-XXXXXX";
 
-/* A server with -m and the presets one, two and broken. */
-static void start(const char *const *more)
+/* A server with -m and the presets one, two and broken; `one` is the path of the first. */
+static void start_with_one(const char *one, const char *const *more)
 {
     const char *flags[16] = { "--metrics", "--config", presets };
     char text[8192];
@@ -15,7 +17,7 @@ static void start(const char *const *more)
         n = snprintf(text, sizeof text,
                      "models:\n  one:\n    model: %s\n    temp: 0\n  two:\n    model: %s\n"
                      "  broken:\n    model: /nowhere/secret.gguf\n",
-                     test_model(), test_model());
+                     one, test_model());
     ck_assert_int_eq(write(fd, text, (size_t)n), n);
     close(fd);
     n = 3;
@@ -23,6 +25,11 @@ static void start(const char *const *more)
         flags[n++] = more[i];
     flags[n] = "--";
     server = start_server(flags);
+}
+
+static void start(const char *const *more)
+{
+    start_with_one(test_model(), more);
 }
 
 static void stop(void)
@@ -137,16 +144,23 @@ START_TEST(requests_wait)
 END_TEST
 
 /* ---- Memory ------------------------------------------------------------- */
+/* --memory for one and a half models with passes of 128 tokens; returns their bytes. */
+static uint64_t memory_of_one(char memory[32])
+{
+    static const char *const unlimited[] = { "-b", "128", NULL };
+    start(unlimited);
+    uint64_t bytes = metric("memory_bytes"), limit = bytes + bytes / 2;
+    stop();
+    snprintf(memory, 32, "%.6f", (double)limit / 1e9 * 8 / 7 + 0.034);
+    return limit;
+}
+
 /* With room for one and a half models the one that was not used for longest goes. */
 START_TEST(memory_holds_one)
 {
     char memory[32];
     const char *const flags[] = { "-b", "128", "--memory", memory, NULL };
-    static const char *const unlimited[] = { "-b", "128", NULL };
-    start(unlimited);
-    uint64_t bytes = metric("memory_bytes"), limit = bytes + bytes / 2;
-    stop();
-    snprintf(memory, sizeof memory, "%.6f", (double)limit / 1e9 * 8 / 7 + 0.034);
+    uint64_t limit = memory_of_one(memory);
     start(flags);
     for (int i = 0; i < 6; i++) {
         json_decref(ask_one(i % 2 ? "one" : "two", 200));
@@ -165,11 +179,7 @@ START_TEST(memory_waits_for_answers)
                                "\"ignore_eos\": true}";
     char memory[32], request[512];
     const char *const flags[] = { "-b", "128", "--memory", memory, NULL };
-    static const char *const unlimited[] = { "-b", "128", NULL };
-    start(unlimited);
-    uint64_t bytes = metric("memory_bytes");
-    stop();
-    snprintf(memory, sizeof memory, "%.6f", (double)(bytes + bytes / 2) / 1e9 * 8 / 7 + 0.034);
+    memory_of_one(memory);
     start(flags);
     int n = snprintf(request, sizeof request,
                      "POST " TEXT " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
@@ -185,6 +195,68 @@ START_TEST(memory_waits_for_answers)
     ck_assert_int_eq(json_integer_value(at(value, "usage.completion_tokens")), 600);
     json_decref(value);
     stop();
+}
+END_TEST
+
+/* The SHA-256 of the tests' model. */
+static const char *hash_of_model(void)
+{
+    static char hash[65];
+    char command[4200];
+    snprintf(command, sizeof command, "sha256sum '%s'", test_model());
+    FILE *pipe = popen(command, "r");
+    ck_assert(pipe && fread(hash, 1, 64, pipe) == 64);
+    pclose(pipe);
+    return hash;
+}
+
+static int begin_one(const char *more)
+{
+    char body[256];
+    snprintf(body, sizeof body, "{\"prompt\": \"Once\", \"max_tokens\": 3%s}", more);
+    return begin_request(&server, "POST", TEXT, "", body);
+}
+
+static json_t *end_one(int fd)
+{
+    struct answer a = read_answer(fd);
+    return json_of(&a, 200);
+}
+
+/* A model that has to go while its file is hashed is loaded again for those that wait, and the
+ * receipt has the hash of the file that was there then. */
+START_TEST(dropped_while_hashed)
+{
+    char folder[] = "/tmp/akunu-dropped-XXXXXX", path[64], memory[32];
+    const char *const flags[] = { "-b", "128", "--memory", memory, "--no-cache", NULL };
+    memory_of_one(memory);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/one.gguf", folder);
+    ck_assert_int_eq(symlink(test_model(), path), 0);
+    start_with_one(path, flags);
+    json_decref(ask_one("one", 200));
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    int hashed = begin_one(", \"model\": \"one\", \"akunu\": {\"receipt\": true}");
+    int fd = open(path, O_WRONLY | O_CLOEXEC); /* when the server opens it */
+    ck_assert_int_ge(fd, 0);
+    int other = begin_one(", \"model\": \"two\"");
+    while (is_loaded("one"))
+        nap(0.01);
+    int plain = begin_one(", \"model\": \"one\"");
+    json_decref(ask_one("none", 404)); /* so it has come */
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink(test_model(), path), 0);
+    ck_assert_int_eq(write(fd, "abc", 3), 3);
+    close(fd);
+    json_decref(end_one(other));
+    json_decref(end_one(plain));
+    json_t *value = end_one(hashed);
+    ck_assert_str_eq(text_at(value, "akunu.receipt.model"), hash_of_model());
+    json_decref(value);
+    stop();
+    unlink(path);
+    rmdir(folder);
 }
 END_TEST
 
@@ -279,10 +351,15 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        a_request_chooses,         requests_wait,       memory_holds_one,
-        memory_waits_for_answers,  memory_of_requests,  memory_without_mapped_files,
-        memory_bounds_the_context, memory_is_too_small, NULL
-    };
+    const TTest *const tests[] = { a_request_chooses,
+                                   requests_wait,
+                                   memory_holds_one,
+                                   memory_waits_for_answers,
+                                   dropped_while_hashed,
+                                   memory_of_requests,
+                                   memory_without_mapped_files,
+                                   memory_bounds_the_context,
+                                   memory_is_too_small,
+                                   NULL };
     return run_server_tests("models", NULL, NULL, tests);
 }
