@@ -11,7 +11,7 @@
 enum { CHAIN_MAX = 16, ID_BYTES = 64 };
 
 struct tls_certificate {
-    gnutls_pcert_st chain[CHAIN_MAX];
+    gnutls_pcert_st chain[CHAIN_MAX + 1]; /* one more than may be, to notice it */
     unsigned n;
     gnutls_privkey_t key;
     struct tls_certificate *earlier;
@@ -53,14 +53,14 @@ struct tls_certificate *tls_read(const char *key, const char *certificate, const
 {
     struct tls_certificate *c = calloc(1, sizeof *c);
     gnutls_datum_t key_text = datum_of(key), text = datum_of(certificate);
-    unsigned n = CHAIN_MAX;
+    unsigned n = CHAIN_MAX + 1;
     *why = NULL;
     if (!c || gnutls_privkey_init(&c->key) < 0)
         *why = "out of memory";
     else if (gnutls_pcert_list_import_x509_raw(c->chain, &n, &text, GNUTLS_X509_FMT_PEM, 0) < 0)
-        *why = "--ssl-cert-file is no certificate in PEM, or has more than 16";
-    else if ((c->n = n) == 0)
-        *why = "--ssl-cert-file has no certificate";
+        *why = "--ssl-cert-file is no certificate in PEM";
+    else if ((c->n = n) > CHAIN_MAX)
+        *why = "--ssl-cert-file has more than 16 certificates";
     else if (gnutls_privkey_import_x509_raw(c->key, &key_text, GNUTLS_X509_FMT_PEM, NULL, 0) < 0)
         *why = "--ssl-key-file is no key in PEM without a password";
     else if (!is_of_key(c))

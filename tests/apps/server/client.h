@@ -139,6 +139,48 @@ static inline int stop_server(struct child *child, int signal)
     return WEXITSTATUS(status);
 }
 
+/* ---- Servers that do not start ------------------------------------------ */
+/* Starts a server with these flags, which end with NULL, and without a port; `said` gets its
+ * standard error up to `until`, or all of it if that does not come. */
+static inline pid_t start_with(const char *const *flags, const char *until, char said[4096])
+{
+    const char *arguments[16] = { server_path(), "-t", "2", "-m", test_model() };
+    int ends[2], n = 5;
+    size_t length = 0;
+    for (int i = 0; flags[i]; i++)
+        arguments[n++] = flags[i];
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 2);
+        close(ends[0]);
+        close(ends[1]);
+        execv(arguments[0], (char *const *)(uintptr_t)arguments);
+        _exit(99);
+    }
+    close(ends[1]);
+    said[0] = '\0';
+    for (ssize_t got = 1; got > 0 && !strstr(said, until);) {
+        got = read(ends[0], said + length, 4095 - length);
+        length += got > 0 ? (size_t)got : 0;
+        said[length] = '\0';
+    }
+    close(ends[0]);
+    return pid;
+}
+
+/* A server that does not start says why, and has this exit code. */
+static inline void refuses(const char *const *flags, int code, const char *why)
+{
+    char said[4096];
+    int status;
+    pid_t pid = start_with(flags, "a line that does not come", said);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code && strstr(said, why) &&
+                      strncmp(said, "akunu-server: ", 14) == 0,
+                  "status %x, expected %d: '%s' lacks '%s'", (unsigned)status, code, said, why);
+}
+
 /* ---- Requests ----------------------------------------------------------- */
 enum { ANSWER_BYTES = 1 << 24 };
 struct answer {
