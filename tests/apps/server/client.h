@@ -142,7 +142,7 @@ static inline int stop_server(struct child *child, int signal)
 /* ---- Servers that do not start ------------------------------------------ */
 /* Starts a server with these flags, which end with NULL, and without a port; `said` gets its
  * standard error up to `until`, or all of it if that does not come. */
-static inline pid_t start_with(const char *const *flags, const char *until, char said[4096])
+static inline pid_t start_and_read(const char *const *flags, const char *until, char said[4096])
 {
     const char *arguments[16] = { server_path(), "-t", "2", "-m", test_model() };
     int ends[2], n = 5;
@@ -174,7 +174,7 @@ static inline void refuses(const char *const *flags, int code, const char *why)
 {
     char said[4096];
     int status;
-    pid_t pid = start_with(flags, "a line that does not come", said);
+    pid_t pid = start_and_read(flags, "a line that does not come", said);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code && strstr(said, why) &&
                       strncmp(said, "akunu-server: ", 14) == 0,

@@ -192,7 +192,7 @@ START_TEST(unix_sockets)
     for (int left = 0; left < 2; left++) {
         if (left)
             close(bind_unix(path));
-        pid_t pid = start_with(flags, ".sock\n", said);
+        pid_t pid = start_and_read(flags, ".sock\n", said);
         ck_assert_msg(strstr(said, path) != NULL, "%s", said);
         ck_assert_int_eq(lstat(path, &st), 0);
         ck_assert_uint_eq(st.st_mode, S_IFSOCK | 0600);
