@@ -139,6 +139,40 @@ START_TEST(same_receipt)
 }
 END_TEST
 
+/* The limit of a receipt is that of the request, or where the context ends the text. */
+START_TEST(limits)
+{
+    enum { CONTEXT = 2048 };
+    static const char form[] =
+        "{\"grammar\": \"root ::= \\\"a\\\"\", \"max_tokens\": %d, " WANTED ", \"prompt\": [72";
+    static const struct {
+        int n_prompt, asked, limit, code;
+    } cases[] = {
+        { 3, 5, 5, 200 },
+        { 3, -1, CONTEXT - 2, 200 },
+        { 3, CONTEXT - 2, CONTEXT - 2, 200 },
+        { 3, CONTEXT - 1, CONTEXT - 2, 200 },
+        { CONTEXT - 1, 5, 2, 200 },
+        { CONTEXT, -1, 1, 200 },
+        { CONTEXT + 1, -1, 0, 400 },
+    };
+    char *body = malloc(4 * CONTEXT + 512);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *to = body + sprintf(body, form, cases[i].asked);
+        for (int k = 1; k < cases[i].n_prompt; k++)
+            to += sprintf(to, ",72");
+        strcpy(to, "]}");
+        struct answer a = ask(&server, "/v1/completions", body);
+        json_t *answer = json_of(&a, cases[i].code);
+        const json_t *limit = at(answer, "akunu.receipt.sampling.max_tokens");
+        ck_assert_msg(json_integer_value(limit) == cases[i].limit, "case %zu: %d", i,
+                      (int)json_integer_value(limit));
+        json_decref(answer);
+    }
+    free(body);
+}
+END_TEST
+
 /* ---- Receipts that do not ----------------------------------------------- */
 START_TEST(changed)
 {
@@ -193,6 +227,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { held, same_receipt, changed, NULL };
+    const TTest *const tests[] = { held, same_receipt, limits, changed, NULL };
     return run_server_tests("receipt", start, stop, tests);
 }

@@ -1265,23 +1265,34 @@ START_TEST(late_streams)
 #define ERROR                                                                                      \
     "{\"error\":{\"message\":\"" LATE                                                              \
     "\",\"type\":\"unavailable_error\",\"param\":null,\"code\":null}}"
+#define OPENAI "\n\ndata: " ERROR "\n\ndata: [DONE]\n\n"
+#define HI "\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], "
     static const struct {
         const char *path, *body, *end;
     } cases[] = {
-        { TEXT, "{\"prompt\": \"a\", " LONG "}", "\n\ndata: " ERROR "\n\ndata: [DONE]\n\n" },
-        { "/v1/messages", "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " LONG "}",
+        { TEXT, "{\"prompt\": \"a\", " LONG "}", OPENAI },
+        { CHAT, "{" HI LONG "}", OPENAI },
+        { "/completion", "{\"prompt\": \"a\", " LONG "}", OPENAI },
+        { "/v1/responses", "{\"input\": \"a\", " LONG "}", OPENAI },
+        { "/api/chat", "{" HI "\"options\": {" LONG "}}", "\n{\"error\":\"" LATE "\"}\n" },
+        { "/v1/messages", "{" HI LONG "}",
           "\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\","
           "\"message\":\"" LATE "\"}}\n\n" },
         { "/api/generate", "{\"prompt\": \"a\", \"options\": {" LONG "}}",
           "\n{\"error\":\"" LATE "\"}\n" },
     };
 #undef LONG
+#undef HI
+#undef OPENAI
 #undef ERROR
     static const char *const flags[] = { "--timeout", "1", "-c", "131072", NULL };
     struct child child = start_server(flags);
+    int fds[sizeof cases / sizeof *cases];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        fds[i] = begin_request(&child, "POST", cases[i].path, "", cases[i].body);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char end[512];
-        struct answer a = ask(&child, cases[i].path, cases[i].body);
+        struct answer a = read_answer(fds[i]);
         ck_assert_int_eq(a.code, 200);
         const char *late = strstr(a.body, "the time-out of");
         unsigned long n;
