@@ -17,13 +17,13 @@
 #include "conversion/compress/compress.h"
 #include "conversion/quantize/quantize.h"
 
-enum { STEPS = 20, SAMPLE_ROWS = 192, MAX_MATRICES = 4096 };
+enum { STEPS = 20, SAMPLE_ROWS = 192 };
 static const float min_ratio = 1e-4f; /* of the least input to the largest */
 
 /* A norm and the matrices that read it. */
 struct group {
-    struct ak_compress_tensor *norm, *bias; /* bias NULL: none */
-    struct ak_compress_tensor **readers;    /* in the plan */
+    struct ak_compress_tensor *norm;     /* in the plan */
+    struct ak_compress_tensor **readers; /* room for all tensors of the plan */
     size_t n;
     const float *inputs; /* mean squares, [cols] */
     uint64_t cols;
@@ -44,12 +44,11 @@ static bool reads_ffn_norm(enum ak_role role)
            role == AK_ROLE_FFN_SHARED_ROUTER;
 }
 
-/* Tensors of the layer with this norm and bias, and what reads them. */
-static void fill_group(struct ak_compress_job *j, int layer, enum ak_role norm, enum ak_role bias,
+/* The layer's tensor of this role, and what reads it. */
+static void fill_group(struct ak_compress_job *j, int layer, enum ak_role norm,
                        bool (*reads)(enum ak_role role), struct group *g)
 {
-    g->norm = g->bias = NULL;
-    g->inputs = NULL;
+    g->norm = NULL;
     g->n = 0;
     for (size_t i = 0; i < j->n; i++) {
         struct ak_compress_tensor *t = &j->tensors[i];
@@ -57,9 +56,7 @@ static void fill_group(struct ak_compress_job *j, int layer, enum ak_role norm, 
             continue;
         if (t->role == norm)
             g->norm = t;
-        else if (t->role == bias)
-            g->bias = t;
-        else if (reads(t->role) && g->n < MAX_MATRICES)
+        else if (reads(t->role))
             g->readers[g->n++] = t;
     }
 }
@@ -76,7 +73,7 @@ static const float *find_inputs(const struct group *g)
 static bool is_complete(struct group *g)
 {
     bool quantizes = false;
-    if (!g->norm || g->n == 0 || g->n == MAX_MATRICES)
+    if (!g->norm)
         return false;
     g->cols = g->norm->cols;
     g->inputs = find_inputs(g);
@@ -183,14 +180,9 @@ static ak_status try_matrix(struct ak_compress_job *j, const struct ak_compress_
 /* ---- Groups ------------------------------------------------------------- */
 static void set_factors(const struct group *g, const float *factors)
 {
-    g->norm->scaling = AK_COMPRESS_DIVIDED;
     g->norm->factors = factors;
-    if (g->bias) {
-        g->bias->scaling = AK_COMPRESS_DIVIDED;
-        g->bias->factors = factors;
-    }
     for (size_t i = 0; i < g->n; i++) {
-        g->readers[i]->scaling = AK_COMPRESS_MULTIPLIED;
+        g->readers[i]->multiplies = true;
         g->readers[i]->factors = factors;
     }
 }
@@ -218,8 +210,7 @@ static ak_status search(struct ak_compress_job *j, const struct group *g, float 
 /* The group of a layer's norm, if it has inputs. `out`: [width]. */
 static ak_status scale_group(struct ak_compress_job *j, struct group *g, float *factors, float *out)
 {
-    return is_complete(g) && g->cols == j->spec.config.width ? search(j, g, factors, out) :
-                                                               AKUNU_OK;
+    return is_complete(g) ? search(j, g, factors, out) : AKUNU_OK;
 }
 
 static ak_status scale_layers(struct ak_compress_job *j, struct group *g, float *factors)
@@ -228,12 +219,10 @@ static ak_status scale_layers(struct ak_compress_job *j, struct group *g, float 
     for (uint32_t layer = 0; layer < c->n_layers; layer++) {
         float *out = j->factors + (size_t)layer * 2 * c->width;
         if (!ak_spec_is_recurrent(c, (int)layer)) {
-            fill_group(j, (int)layer, AK_ROLE_ATTENTION_NORM, AK_ROLE_ATTENTION_NORM_BIAS,
-                       reads_attention_norm, g);
+            fill_group(j, (int)layer, AK_ROLE_ATTENTION_NORM, reads_attention_norm, g);
             AK_TRY(scale_group(j, g, factors, out));
         }
-        fill_group(j, (int)layer, j->spec.descriptor.ffn_norm, AK_ROLE_FFN_NORM_BIAS,
-                   reads_ffn_norm, g);
+        fill_group(j, (int)layer, j->spec.descriptor.ffn_norm, reads_ffn_norm, g);
         AK_TRY(scale_group(j, g, factors, out + c->width));
         AK_TRY(ak_compress_advance(j, j->all / c->n_layers));
     }
@@ -248,7 +237,7 @@ ak_status ak_compress_find_factors(struct ak_compress_job *j)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "AWQ scales matrices that read a norm, and %s models have none",
                        j->spec.family->names[0]);
-    struct group g = { .readers = ak_alloc(MAX_MATRICES, sizeof *g.readers) };
+    struct group g = { .readers = ak_alloc(j->n, sizeof *g.readers) };
     float *factors = ak_alloc((size_t)STEPS * c->width, sizeof *factors);
     j->factors = ak_alloc((size_t)c->n_layers * 2 * c->width, sizeof *j->factors);
     j->exponents = json_object();

@@ -30,8 +30,6 @@ static void begin_phase(struct ak_compress_job *j, double span)
 static ak_status check_options(const struct ak_compress_job *j)
 {
     const struct ak_compress_options *o = j->options;
-    if ((unsigned)o->encoding >= AK_COMPRESS_PLAIN)
-        return ak_fail(j->error, AKUNU_ERROR_ARGUMENT, "no encoding is given: int8, int4 or int3");
     if (o->group % 32 != 0 || o->group > AK_QUANTIZE_GROUP_MAX)
         return ak_fail(j->error, AKUNU_ERROR_ARGUMENT,
                        "groups of %u columns; expected 32, 64, 96 or 128", o->group);

@@ -77,14 +77,6 @@ ak_status ak_compress(const char *from, const char *to, const struct ak_compress
 /* ---- A tensor of the folder --------------------------------------------- */
 enum { AK_COMPRESS_PARTS_MAX = 3, AK_COMPRESS_NAME_BYTES = 240 };
 
-/* What AWQ makes of a tensor: `factors` belong to the columns of matrices, and to the elements of
- * the norm before them. */
-enum ak_compress_scaling {
-    AK_COMPRESS_NOT_SCALED,
-    AK_COMPRESS_MULTIPLIED, /* columns */
-    AK_COMPRESS_DIVIDED     /* a vector */
-};
-
 struct ak_compress_tensor {
     char *name, *safe; /* SAFE: the stem of its files */
     unsigned n_dims;
@@ -95,7 +87,6 @@ struct ak_compress_tensor {
     int layer;
     size_t parts[AK_COMPRESS_PARTS_MAX]; /* tensors of the source, whose rows follow each other */
     uint32_t n_parts;
-    uint64_t first_row;            /* in the source, of one matrix of a stack */
     struct ak_convert_order order; /* of rows, or of a vector's elements */
     float offset;                  /* added to each element */
     bool quantizes;
@@ -104,8 +95,8 @@ struct ak_compress_tensor {
     uint64_t n_importance;   /* elements */
     const float *inputs;     /* the same of the AWQ file */
     uint64_t n_inputs;
-    enum ak_compress_scaling scaling;
-    const float *factors; /* [cols]; NULL: not scaled */
+    const float *factors; /* of AWQ, [cols]; NULL: not scaled */
+    bool multiplies;      /* columns by the factors; false: a norm is divided by them */
 };
 
 struct ak_compress_folder; /* folder.c */
@@ -179,6 +170,10 @@ enum { AK_COMPRESS_HEADER_BYTES = 128 }; /* of every array */
 
 /* ---- folder.c ----------------------------------------------------------- */
 #define AK_COMPRESS_DRAFT "manifest.json.part"
+
+/* Stem of the files of a tensor's name, which may be any text: "__" for each dot. False: it is
+ * empty, too long, or would leave the folder. */
+bool ak_compress_make_safe(const char *name, char out[AK_COMPRESS_NAME_BYTES]);
 
 /* Creates the folder, or opens the one that has the same source, and locks it.
  * AKUNU_ERROR_ARGUMENT: it holds something else, or the encoding already. */

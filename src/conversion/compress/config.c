@@ -220,8 +220,6 @@ static void put_window(json_t *config, const struct ak_spec *spec)
     } else if (c->global_every > 0 && c->global_every < c->n_layers) {
         put_u32(config, "sliding_window_pattern", c->global_every);
     }
-    if (spec->descriptor.divides_by_layer)
-        json_object_set_new(config, "scale_attn_by_inverse_layer_idx", json_true());
 }
 
 /* Factors of LongRoPE, which GGUF has as tensors. */

@@ -144,8 +144,7 @@ ak_status ak_compress_folder_write(struct ak_compress_folder *f, const char *nam
 }
 
 /* ---- Entries ------------------------------------------------------------ */
-/* Stem of the arrays of a name in a manifest, which may be anything; false: no file's. */
-static bool make_safe(const char *name, char out[AK_COMPRESS_NAME_BYTES])
+bool ak_compress_make_safe(const char *name, char out[AK_COMPRESS_NAME_BYTES])
 {
     size_t n = 0;
     for (const char *c = name; *c; c++) {
@@ -173,7 +172,7 @@ static bool is_whole(const struct ak_compress_folder *f, const char *name,
 {
     char safe[AK_COMPRESS_NAME_BYTES];
     uint64_t bytes = (uint64_t)json_integer_value(json_object_get(info, "bytes")), files = 1;
-    if (!make_safe(name, safe) || get_size(f, safe, "__shape") == 0)
+    if (!ak_compress_make_safe(name, safe) || get_size(f, safe, "__shape") == 0)
         return false;
     uint64_t found = get_size(f, safe, encoding->numbers);
     if (encoding->scales) {
@@ -314,7 +313,7 @@ static void remove_arrays(const struct ak_compress_folder *f, json_t *tensors)
     const char *name;
     json_t *entry;
     json_object_foreach (tensors, name, entry) {
-        for (int e = 0; make_safe(name, safe) && e < AK_COMPRESS_ENCODINGS; e++) {
+        for (int e = 0; ak_compress_make_safe(name, safe) && e < AK_COMPRESS_ENCODINGS; e++) {
             const char *suffixes[] = { "__shape", ak_compress_encodings[e].numbers,
                                        ak_compress_encodings[e].scales };
             for (int i = 0; i < 3 && suffixes[i]; i++) {

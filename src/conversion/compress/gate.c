@@ -11,7 +11,7 @@
 
 enum { CHUNK = 512, MAX_CHUNKS = 8, MIN_TOKENS = 64 };
 
-/* Limits of an encoding unless the caller has others; 1 and 0: none. bench/notes/quantizers.md,
+/* Limits of an encoding unless the caller has others; below 0: none. bench/notes/quantizers.md,
  * "Quantizers", has the measurement. */
 static const struct {
     double divergence, agreement;

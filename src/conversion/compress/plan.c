@@ -34,30 +34,20 @@ static bool is_letter(char c)
            c == '-';
 }
 
-/* Sets the name, and SAFE with "__" for each dot. */
 static ak_status set_name(struct ak_compress_job *j, struct ak_compress_tensor *t, const char *name)
 {
-    size_t n = strlen(name), dots = 0, at = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!is_letter(name[i]) && name[i] != '.')
+    char safe[AK_COMPRESS_NAME_BYTES];
+    for (const char *c = name; *c; c++)
+        if (!is_letter(*c) && *c != '.')
             return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                            "%s: the name has other characters than letters, digits, '.', '_', '-'",
                            name);
-        dots += name[i] == '.';
-    }
-    if (n + dots >= AK_COMPRESS_NAME_BYTES)
+    if (!ak_compress_make_safe(name, safe))
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED, "%s: the name is too long for a file",
                        name);
-    t->name = ak_strndup(name, n);
-    t->safe = ak_alloc(n + dots + 1, 1);
-    if (!t->name || !t->safe)
-        return ak_fail_memory(j->error, "a tensor's name", n + dots + 1);
-    for (size_t i = 0; i < n; i++) {
-        t->safe[at++] = name[i] == '.' ? '_' : name[i];
-        if (name[i] == '.')
-            t->safe[at++] = '_';
-    }
-    return AKUNU_OK;
+    t->name = ak_strndup(name, strlen(name));
+    t->safe = ak_strndup(safe, strlen(safe));
+    return t->name && t->safe ? AKUNU_OK : ak_fail_memory(j->error, "a tensor's name", sizeof safe);
 }
 
 /* ---- Shapes ------------------------------------------------------------- */
@@ -241,28 +231,8 @@ static ak_status plan_renamed(struct ak_compress_job *j, size_t i, const struct 
     return finish_tensor(j, t);
 }
 
-/* An expert stack as a tensor per expert. */
-static ak_status plan_experts(struct ak_compress_job *j, size_t i, const struct ak_tensor *tensor,
-                              const char *pattern)
-{
-    char one[AK_ROLE_NAME_BYTES], name[AK_ROLE_NAME_BYTES];
-    struct ak_compress_tensor *t = NULL;
-    for (uint32_t e = 0; e < tensor->shape[0]; e++) {
-        AK_TRY(new_tensor(j, &t));
-        ak_role_expand_expert(pattern, e, one);
-        AK_TRY(set_name(j, t, ak_role_expand(one, tensor->layer, name)));
-        t->has_role = true;
-        t->role = tensor->role;
-        t->layer = tensor->layer;
-        t->parts[t->n_parts++] = i;
-        t->first_row = e * tensor->shape[1];
-        set_shape(t, 2, tensor->shape + 1);
-        AK_TRY(finish_tensor(j, t));
-    }
-    return AKUNU_OK;
-}
-
-/* Name of a role in checkpoints; of an expert stack, that of a whole stack if there is one. */
+/* Name of a role in checkpoints; of an expert stack that of the whole stack, which every family has
+ * (MLX's, unless it has one of its own). */
 static const char *find_pattern(const struct ak_family *family, enum ak_role role)
 {
     const struct ak_family_rule *rule = ak_family_find_rule(family, role);
@@ -302,8 +272,7 @@ static ak_status plan_gguf(struct ak_compress_job *j, size_t i, const struct ak_
                     family->names[0]);
         return AKUNU_OK;
     }
-    return ak_role_has_expert(pattern) ? plan_experts(j, i, tensor, pattern) :
-                                         plan_renamed(j, i, tensor, pattern, apart);
+    return plan_renamed(j, i, tensor, pattern, apart);
 }
 
 /* Divisors of the rotation, which config.json has, and what is no model's. */

@@ -26,8 +26,7 @@ static void read_vector(const struct ak_compress_job *j, const struct ak_compres
     for (uint32_t i = 0; i < t->n_parts; i++) {
         ak_provider_tensor(j->source, t->parts[i], &tensor);
         uint64_t n = tensor.shape[tensor.n_dims - 1];
-        ak_tensor_dequantize(&tensor, t->n_parts == 1 ? t->first_row * t->cols : 0,
-                             t->n_parts == 1 ? t->cols : n, out);
+        ak_tensor_dequantize(&tensor, 0, n, out);
         out += n;
     }
 }
@@ -36,7 +35,7 @@ static void read_matrix_row(const struct ak_compress_job *j, const struct ak_com
                             uint64_t row, float *out)
 {
     struct ak_tensor tensor;
-    uint64_t at = t->first_row + ak_convert_map_index(&t->order, row);
+    uint64_t at = ak_convert_map_index(&t->order, row);
     find_part(j, t, &at, &tensor);
     ak_tensor_dequantize(&tensor, at * t->cols, t->cols, out);
 }
@@ -64,8 +63,7 @@ void ak_compress_read_row(const struct ak_compress_job *j, const struct ak_compr
         return;
     float shift = t->has_role ? ak_family_norm_offset(j->spec.family, t->role) : 0.0f;
     for (uint64_t i = 0; i < t->cols; i++)
-        out[i] = t->scaling == AK_COMPRESS_MULTIPLIED ? out[i] * t->factors[i] :
-                                                        (out[i] + shift) / t->factors[i] - shift;
+        out[i] = t->multiplies ? out[i] * t->factors[i] : (out[i] + shift) / t->factors[i] - shift;
 }
 
 void ak_compress_get_weights(const struct ak_compress_tensor *t, uint64_t row, const float *factors,
