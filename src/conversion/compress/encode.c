@@ -6,7 +6,7 @@
 #include "conversion/compress/compress.h"
 #include "conversion/quantize/quantize.h"
 
-enum { PIECE_BYTES = 1 << 20, MIN_GROUP = 32 };
+enum { PIECE_BYTES = 1 << 20 };
 /* Of INT8. Below it the groups become smaller, and at last the matrix stays F16: a single large
  * element in each group of 32 leaves a cosine of 0.99992. */
 static const double min_cosine = 0.99995;
@@ -235,9 +235,12 @@ static ak_status write_arrays(struct work *w, const struct ak_compress_encoding_
     return ak_compress_array_close(&numbers, status);
 }
 
+/* Zeros are zeros again. Of other numbers 0 remains if no F16 is as small as their scale. */
 static double get_cosine(const struct sums *sums)
 {
-    return sums->xx > 0.0 && sums->yy > 0.0 ? sums->xy / sqrt(sums->xx * sums->yy) : 1.0;
+    if (sums->yy > 0.0)
+        return sums->xy / sqrt(sums->xx * sums->yy);
+    return sums->xx > 0.0 ? 0.0 : 1.0;
 }
 
 /* Embeddings lose nothing that matters if small numbers lose bits, and would be twice as large. */
@@ -289,9 +292,9 @@ static void remove_arrays(const struct ak_compress_job *j, const struct ak_compr
     ak_compress_array_remove(ak_compress_folder_arrays(j->folder), t->safe, info->scales);
 }
 
-static bool loses_too_much(const struct ak_compress_job *j, const struct sums *sums)
+static bool loses_too_much(const struct ak_compress_job *j, double cosine)
 {
-    return j->options->encoding == AK_COMPRESS_INT8 && get_cosine(sums) < min_cosine;
+    return j->options->encoding == AK_COMPRESS_INT8 ? cosine < min_cosine : cosine <= 0.0;
 }
 
 /* Smaller groups if INT8 lost too much, as with a few columns that are far larger than others. */
@@ -302,15 +305,16 @@ static ak_status encode_matrix(struct ak_compress_job *j, const struct ak_compre
     uint64_t bytes;
     double done = j->done;
     AK_TRY(encode_groups(j, t, group, &sums, &bytes));
-    while (group > MIN_GROUP && group % 64 == 0 && loses_too_much(j, &sums)) {
+    while (group % 64 == 0 && loses_too_much(j, get_cosine(&sums))) {
         group /= 2;
         j->done = done;
         AK_TRY(encode_groups(j, t, group, &sums, &bytes));
     }
     double cosine = get_cosine(&sums);
-    if (loses_too_much(j, &sums)) {
+    if (loses_too_much(j, cosine)) {
         ak_log_line(j->options->log, AKUNU_LOG_INFO,
-                    "%s: stays F16: the cosine with its INT8 is %.6f", t->name, cosine);
+                    "%s: stays a float: its cosine with %u bits is %.6f", t->name,
+                    ak_compress_encodings[j->options->encoding].bits, cosine);
         remove_arrays(j, t);
         j->done = done;
         j->result->n_matrices--;

@@ -3,17 +3,20 @@
  * with the source, AWQ, and what is refused. */
 #include "tests/test.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "akunu/akunu.h"
 #include "conversion/convert/gguf_write.h"
 #include "conversion/quantize/quantize.h"
+#include "files/weights/formats.h"
 #include "tests/last_logits.h"
 #include "tests/process.h"
 #include "tests/st_files.h"
@@ -100,9 +103,21 @@ static void check_fails(const struct akunu_compress_params *params, enum akunu_s
     check_left(n_open);
 }
 
+/* The folder was not there, or stays empty. */
+static void check_fails_alone(const struct akunu_compress_params *params, enum akunu_status status,
+                              const char *named)
+{
+    size_t n_open = test_count_open();
+    ck_assert_int_eq(akunu_file_compress(from, to, params, NULL, 0), status);
+    ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
+                  named);
+    ck_assert(access(to, F_OK) != 0 || test_count_entries(to) == 2);
+    ck_assert_uint_eq(test_count_open(), n_open);
+}
+
 static bool has_file(const char *folder, const char *name)
 {
-    char path[300];
+    char path[4400];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return access(path, F_OK) == 0;
 }
@@ -178,9 +193,9 @@ static double get_cosine(const struct tensor *a, const struct tensor *b)
     return xy / sqrt(xx * yy);
 }
 
-/* All tensors of the source, but for the rotation's, are in the file that was made. Returns the
- * least cosine of a matrix with what it became. */
-static double check_all(const char *path)
+/* All tensors of the source, but for the rotation's and `without`, are in the file that was made.
+ * Returns the least cosine of a matrix with what it became. */
+static double check_all(const char *path, const char *without)
 {
     struct akunu_file *source = akunu_file_open(from), *other = akunu_file_open(path);
     struct akunu_tensor_info info;
@@ -188,7 +203,7 @@ static double check_all(const char *path)
     ck_assert_ptr_nonnull(source);
     ck_assert_msg(other != NULL, "%s", akunu_last_error());
     for (size_t i = 0; akunu_file_get_tensor(source, i, &info, sizeof info) == AKUNU_OK; i++) {
-        if (strncmp(info.name, "rope_", 5) == 0)
+        if (strncmp(info.name, "rope_", 5) == 0 || (without && strcmp(info.name, without) == 0))
             continue;
         struct tensor a = read_tensor(source, info.name), b = read_tensor(other, info.name);
         ck_assert_msg(b.values != NULL, "%s is missing", info.name);
@@ -231,6 +246,16 @@ static void check_logits(void)
     free(y);
 }
 
+/* ---- Lines of the log --------------------------------------------------- */
+static char logged[4096];
+
+static void on_log(enum akunu_log_level level, const char *line, void *user)
+{
+    (void)level;
+    (void)user;
+    snprintf(logged + strlen(logged), sizeof logged - strlen(logged), "%s\n", line);
+}
+
 /* ---- Architectures ------------------------------------------------------ */
 static const char *const models[] = { "llama-f32", "mistral", "qwen2",    "qwen3",   "gemma",
                                       "gemma2",    "gemma3",  "granite",  "smollm3", "olmo2",
@@ -251,7 +276,7 @@ START_TEST(same_model)
     check_logits();
     ck_assert(!has_file(to, "compress.journal"));
     convert();
-    ck_assert_double_eq_tol(result.min_cosine, check_all(made), 1e-8);
+    ck_assert_double_eq_tol(result.min_cosine, check_all(made, NULL), 1e-8);
     test_folder_end(&folder);
 }
 END_TEST
@@ -343,6 +368,36 @@ static const char *const folders[] = {
 };
 enum { N_FOLDERS = sizeof folders / sizeof *folders };
 
+/* The files beside the weights are copied as they are, but for the quantization in config.json. */
+static void check_sidecars(bool is_quantized)
+{
+    static const char *const of_weights[] = { "quantization_config", "quantization",
+                                              "compression_config" };
+    for (size_t i = 0; ak_hf_sidecar_names[i]; i++) {
+        const char *name = ak_hf_sidecar_names[i];
+        bool is_kept = has_file(from, name) && strcmp(name, "manifest.json") != 0 &&
+                       strcmp(name, "model.safetensors.index.json") != 0;
+        if (strcmp(name, "manifest.json") != 0)
+            ck_assert_msg(has_file(to, name) == is_kept, "%s", name);
+        if (!is_kept)
+            continue;
+        if (is_quantized && strcmp(name, "config.json") == 0) {
+            json_t *expected = read_json(from, name), *written = read_json(to, name);
+            for (int k = 0; k < 3; k++)
+                json_object_del(expected, of_weights[k]);
+            ck_assert(json_equal(expected, written));
+            json_decref(expected);
+            json_decref(written);
+            continue;
+        }
+        struct test_bytes expected = read_file(from, name), written = read_file(to, name);
+        ck_assert_msg(expected.n == written.n, "%s", name);
+        ck_assert_mem_eq(expected.data, written.data, expected.n);
+        free(expected.data);
+        free(written.data);
+    }
+}
+
 START_TEST(same_folder)
 {
     struct test_folder folder;
@@ -351,10 +406,104 @@ START_TEST(same_folder)
     params.requantize = true;
     struct akunu_compress_result result = compress(&params);
     ck_assert_double_ge(result.min_cosine, 0.99995);
-    check_all(to);
-    struct test_bytes config = read_file(to, "config.json");
-    ck_assert_ptr_null(strstr((const char *)config.data, "\"quant_method\""));
-    free(config.data);
+    check_all(to, NULL);
+    check_sidecars(strncmp(folders[_i], "quantized/", 10) == 0);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* A folder in `folder` with the files of a source, which becomes the source. */
+static void copy_source(const struct test_folder *folder, const char *const *names)
+{
+    char path[64];
+    ck_assert_int_eq(mkdir(test_in(folder, "source"), 0777), 0);
+    for (size_t i = 0; names[i]; i++) {
+        struct test_bytes bytes = read_file(from, names[i]);
+        snprintf(path, sizeof path, "source/%s", names[i]);
+        test_write(folder, path, bytes.data, bytes.n);
+        free(bytes.data);
+    }
+    snprintf(from, sizeof from, "%s", test_in(folder, "source"));
+}
+
+/* An index of all tensors of model.safetensors, and of another file's. */
+static void write_index(const struct test_folder *folder, const char *const *others)
+{
+    struct akunu_tensor_info info;
+    struct akunu_file *file = akunu_file_open(from);
+    json_t *map = json_object();
+    for (size_t i = 0; akunu_file_tensor(file, i, &info, sizeof info) == AKUNU_OK; i++)
+        json_object_set_new(map, info.name, json_string("model.safetensors"));
+    for (size_t i = 0; others && others[i]; i++)
+        json_object_set_new(map, others[i], json_string("model-2.safetensors"));
+    json_t *index = json_pack("{so}", "weight_map", map);
+    char *shown = json_dumps(index, 0);
+    test_write_text(folder, "source/model.safetensors.index.json", shown);
+    free(shown);
+    json_decref(index);
+    akunu_file_free(file);
+}
+
+START_TEST(copied_files)
+{
+    static const char *const files[] = { "config.json", "model.safetensors", NULL };
+    struct test_folder folder;
+    struct akunu_compress_params params =
+        begin(&folder, _i == 0 ? "encoders/bert" : "quantized/awq", "int8");
+    copy_source(&folder, files);
+    if (_i == 0)
+        write_index(&folder, NULL);
+    test_write_text(&folder, "source/generation_config.json", "{ \"top_k\": 1 }\n");
+    ck_assert_int_eq(mkdir(test_in(&folder, "source/additional_chat_templates"), 0777), 0);
+    test_write_text(&folder, "source/additional_chat_templates/rag.jinja", "{{ messages }}");
+    test_write_text(&folder, "source/notes.txt", "Dear reader");
+    params.group = 32;
+    params.requantize = true;
+    compress(&params);
+    check_sidecars(_i == 1);
+    ck_assert(!has_file(to, "notes.txt"));
+    check_all(to, NULL);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Tensors that no rule names keep their place if their names can be those of files. */
+START_TEST(other_names)
+{
+    enum { LONGEST = 238 - 2 }; /* two dots become two letters each */
+    static const char *const files[] = { "config.json", "model.safetensors", NULL };
+    static const float values[] = { 1.0f, 1.0f / 3.0f, -2.0f };
+    static const int64_t integers[] = { 1, 2 };
+    struct test_folder folder;
+    struct test_st st = { 0 };
+    char name[LONGEST + 2];
+    struct akunu_compress_params params = begin(&folder, "encoders/bert", "int8");
+    copy_source(&folder, files);
+    memset(name, 'x', sizeof name - 1);
+    memcpy(name, "azAZ_09-.", 9);
+    name[LONGEST - 1] = '.';
+    name[LONGEST + (_i == 1)] = '\0';
+    const char *const names[] = { _i == 2 ? "a b" : name, "whole", NULL };
+    test_st_add(&st, names[0], "F32", "3", values, sizeof values);
+    test_st_add(&st, names[1], "I64", "2", integers, sizeof integers);
+    test_st_write(&st, &folder, "source/model-2.safetensors", 0);
+    write_index(&folder, names);
+    params.group = 32;
+    params.log = on_log;
+    if (_i == 0) {
+        compress(&params);
+        check_all(to, "whole");
+        ck_assert_str_eq(logged, "whole: left out, since it is I64\n"
+                                 "encoder.layer.0.output.dense.weight: rows of 48 elements do not "
+                                 "divide into groups of 32: it stays F16\n"
+                                 "encoder.layer.1.output.dense.weight: rows of 48 elements do not "
+                                 "divide into groups of 32: it stays F16\n");
+    } else {
+        check_fails(&params, AKUNU_ERROR_UNSUPPORTED,
+                    _i == 1 ? "x.x: the name is too long for a file" :
+                              "a b: the name has other characters than letters, digits, '.', '_', "
+                              "'-'");
+    }
     test_folder_end(&folder);
 }
 END_TEST
@@ -378,15 +527,6 @@ START_TEST(refused_model)
 END_TEST
 
 /* ---- Tensors ------------------------------------------------------------ */
-static char logged[4096];
-
-static void on_log(enum akunu_log_level level, const char *line, void *user)
-{
-    (void)level;
-    (void)user;
-    snprintf(logged + strlen(logged), sizeof logged - strlen(logged), "%s\n", line);
-}
-
 /* A copy of the source in GGUF, which becomes the source: with other values of one tensor, a number
  * in place of a metadata entry, and vectors that the source lacks, unless these are NULL. */
 struct change {
@@ -433,26 +573,53 @@ static void write_changed(const struct test_folder *folder, const struct change 
     ak_provider_close(source);
 }
 
-/* A large element in each group of 32, and small ones that its scale makes zeros: INT8 would lose
- * them all, so the matrix stays F16, which has them exactly. */
-START_TEST(stays_f16)
+/* Matrices of which an encoding loses too much stay floats that have them exactly: INT8 loses small
+ * elements beside a large one in each group of 32, and all lose elements so small that no scale is.
+ * Zeros are none. */
+static const struct {
+    const char *encoding;
+    float large, small;
+    uint64_t bytes; /* of an element; 0: it is quantized */
+    const char *logged;
+} lost[] = {
+    { "int8", 1.0f, 1.0f / 256, 2, "with 8 bits is 0.999764" },
+    { "int8", 3e-10f, 1e-10f, 4, "with 8 bits is 0.000000" },
+    { "int4", 3e-10f, 1e-10f, 4, "with 4 bits is 0.000000" },
+    { "int8", 0.0f, 0.0f, 0, NULL },
+    { "int4", 0.0f, 0.0f, 0, NULL },
+};
+
+START_TEST(stays_float)
 {
     enum { N = 128 * 64 };
     static const char name[] = "blk.1.ffn_up.weight";
     float *values = malloc(N * sizeof *values);
+    char line[128] = "";
     struct test_folder folder;
-    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
+    struct akunu_compress_params params =
+        begin(&folder, "models/llama-f32.gguf", lost[_i].encoding);
     struct akunu_compress_result before = compress(&params);
     for (int i = 0; i < N; i++)
-        values[i] = i % 32 == 5 ? 1.0f : 1.0f / 256;
+        values[i] = i % 32 == 5 ? lost[_i].large : lost[_i].small;
     write_changed(&folder, &(struct change){ .tensor = name, .values = values });
     params.overwrite = true;
     params.log = on_log;
     struct akunu_compress_result result = compress(&params);
-    ck_assert_uint_eq(result.n_matrices, before.n_matrices - 1);
-    ck_assert_uint_eq(result.plain_bytes, before.plain_bytes + N * 2);
-    ck_assert_ptr_nonnull(strstr(logged, "model.layers.1.mlp.up_proj.weight: stays F16"));
-    ck_assert(!has_file(to, "tensors/model__layers__1__mlp__up_proj__weight__q.npy"));
+    ck_assert_uint_eq(result.n_matrices, before.n_matrices - (lost[_i].bytes > 0));
+    ck_assert_uint_eq(result.plain_bytes, before.plain_bytes + N * lost[_i].bytes);
+    ck_assert_double_ge(result.min_cosine, before.min_cosine);
+    if (lost[_i].logged)
+        snprintf(line, sizeof line,
+                 "model.layers.1.mlp.up_proj.weight: stays a float: its cosine %s\n",
+                 lost[_i].logged);
+    ck_assert_str_eq(logged, line);
+    for (int k = 0; k < 4; k++) {
+        static const char *const suffixes[] = { "__q", "__s", "__q4", "__s4" };
+        bool is_there = lost[_i].bytes == 0 && (strcmp(lost[_i].encoding, "int4") == 0) == k / 2;
+        snprintf(line, sizeof line, "tensors/model__layers__1__mlp__up_proj__weight%s.npy",
+                 suffixes[k]);
+        ck_assert_msg(has_file(to, line) == is_there, "%s", line);
+    }
     convert();
     struct akunu_file *file = akunu_file_open(made);
     struct tensor t = read_tensor(file, name);
@@ -461,6 +628,107 @@ START_TEST(stays_f16)
     akunu_file_free(file);
     free(t.values);
     free(values);
+    test_folder_end(&folder);
+}
+END_TEST
+
+static json_t *find_entry(json_t *manifest, const char *name, const char *encoding)
+{
+    json_t *tensor = json_object_get(json_object_get(manifest, "tensors"), name);
+    return json_object_get(tensor, encoding);
+}
+
+/* Groups become smaller while INT8 loses too much. Every seventh 64 columns have a large element,
+ * beside which the others are lost: cosines of 0.99986, 0.99993 and 0.99997 with groups of 128, 64
+ * and 32. */
+START_TEST(smaller_groups)
+{
+    enum { COLS = 128, N = 64 * COLS };
+    float *values = malloc(N * sizeof *values);
+    struct test_folder folder;
+    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
+    for (int i = 0; i < N; i++)
+        values[i] = i / 64 % 7 ? 0.125f : i % 64 == 5 ? 1.0f : 1.0f / 256;
+    write_changed(&folder, &(struct change){ .tensor = "blk.1.ffn_down.weight", .values = values });
+    params.group = 128;
+    compress(&params);
+    json_t *manifest = read_json(to, "manifest.json"),
+           *changed = find_entry(manifest, "model.layers.1.mlp.down_proj.weight", "int8"),
+           *other = find_entry(manifest, "model.layers.0.mlp.down_proj.weight", "int8"),
+           *narrow = find_entry(manifest, "model.layers.0.mlp.up_proj.weight", "int8");
+    double blocks = 19.0, energy = blocks * (1.0 + 63.0 / 65536) + (128 - blocks),
+           kept = energy - blocks * 31.0 / 65536;
+    ck_assert_double_eq_tol(json_number_value(json_object_get(changed, "cosine")),
+                            sqrt(kept / energy), 1e-7);
+    ck_assert_int_eq(json_integer_value(json_object_get(changed, "group")), 32);
+    ck_assert_int_eq(json_integer_value(json_object_get(changed, "bytes")), N + N / 32 * 4);
+    ck_assert_int_eq(json_integer_value(json_object_get(other, "group")), 128);
+    ck_assert_int_eq(json_integer_value(json_object_get(other, "bytes")), N + N / 128 * 4);
+    ck_assert_int_eq(json_integer_value(json_object_get(narrow, "group")), 32);
+    json_decref(manifest);
+    free(values);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Elements that are no numbers, or that no scale holds. */
+static const struct {
+    const char *tensor, *named;
+    int at;
+    float value;
+} refused_values[] = {
+    { "blk.0.attn_norm.weight", "model.layers.0.input_layernorm.weight has", 63, NAN },
+    { "output_norm.weight", "model.norm.weight has", 0, INFINITY },
+    { "blk.1.ffn_up.weight", "model.layers.1.mlp.up_proj.weight has", 8191, NAN },
+    { "blk.1.ffn_up.weight", "model.layers.1.mlp.up_proj.weight has", 100, 1e9f },
+};
+
+START_TEST(refused_value)
+{
+    enum { N = 128 * 64 };
+    float *values = calloc(N, sizeof *values);
+    struct test_folder folder;
+    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
+    values[refused_values[_i].at] = refused_values[_i].value;
+    write_changed(&folder,
+                  &(struct change){ .tensor = refused_values[_i].tensor, .values = values });
+    check_fails(&params, AKUNU_ERROR_FORMAT, refused_values[_i].named);
+    ck_assert_ptr_nonnull(strstr(akunu_last_error(), " elements that are no finite numbers, or so "
+                                                     "large that no scale holds them"));
+    free(values);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Numbers that F16 does not hold are F32. */
+START_TEST(large_numbers)
+{
+    static const float large[] = { 65504.0f, 65505.0f, -1e6f };
+    float values[64] = { 1.0f, -2.0f };
+    struct test_folder folder;
+    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
+    values[63] = large[_i];
+    write_changed(&folder,
+                  &(struct change){ .tensor = "blk.0.attn_norm.weight", .values = values });
+    compress(&params);
+    json_t *manifest = read_json(to, "manifest.json"),
+           *entry = find_entry(manifest, "model.layers.0.input_layernorm.weight", "plain");
+    ck_assert_int_eq(json_integer_value(json_object_get(entry, "bytes")), _i == 0 ? 128 : 256);
+    json_decref(manifest);
+    convert();
+    check_all(made, NULL);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* GGUF permutes whole heads. */
+START_TEST(partial_rotation)
+{
+    struct test_folder folder;
+    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
+    write_changed(&folder, &(struct change){ .key = "llama.rope.dimension_count", .number = 8 });
+    check_fails(&params, AKUNU_ERROR_UNSUPPORTED,
+                "8 of a head's 16 dimensions turn; expected all, as GGUF permutes them");
     test_folder_end(&folder);
 }
 END_TEST
@@ -479,7 +747,7 @@ START_TEST(other_tensors)
     ck_assert_uint_eq(result.int8_bytes, before.int8_bytes);
     ck_assert_uint_eq(result.plain_bytes, before.plain_bytes);
     ck_assert_uint_eq(result.source_bytes, before.source_bytes + 2 * 64 * sizeof(float));
-    ck_assert_ptr_nonnull(strstr(logged, "nobody.knows: left out"));
+    ck_assert_str_eq(logged, "nobody.knows: left out, since llama models have no such tensor\n");
     test_folder_end(&folder);
 }
 END_TEST
@@ -500,7 +768,7 @@ START_TEST(config_of_folder)
     json_object_foreach (config, key, value)
         ck_assert_msg(json_equal(value, json_object_get(expected, key)), "%s", key);
     convert();
-    check_all(made);
+    check_all(made, NULL);
     json_decref(expected);
     json_decref(config);
     test_folder_end(&folder);
@@ -534,7 +802,7 @@ START_TEST(encodings_join)
     compress(&params);
     ck_assert(!has_file(to, "tensors/model__layers__0__self_attn__q_proj__weight__q4.npy"));
     convert();
-    check_all(made);
+    check_all(made, NULL);
     test_folder_end(&folder);
 }
 END_TEST
@@ -552,16 +820,116 @@ START_TEST(other_folder)
 }
 END_TEST
 
-/* A journal that is no file is refused. */
-START_TEST(other_journal)
+/* ---- Sums of inputs ------------------------------------------------------ */
+/* A file of sums in the older form, of one text: entry i has the columns' values for the tensor
+ * names[i]. */
+static void write_values(const char *path, const char *const *names, uint32_t n_names,
+                         const float *values, uint32_t n)
+{
+    struct test_bytes bytes = { 0 };
+    test_append_u32(&bytes, n_names);
+    for (uint32_t i = 0; i < n_names; i++) {
+        test_append_u32(&bytes, (uint32_t)strlen(names[i]));
+        test_append(&bytes, names[i], strlen(names[i]));
+        test_append_u32(&bytes, 1);
+        test_append_u32(&bytes, n);
+        test_append(&bytes, values, n * sizeof *values);
+    }
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.n, file), bytes.n);
+    fclose(file);
+    free(bytes.data);
+}
+
+/* ---- What cannot be written --------------------------------------------- */
+static const char shape_file[] = "tensors/model__norm__weight__shape.npy",
+                  plain_file[] = "tensors/model__norm__weight__pt.npy";
+
+/* What is in the way of a new folder: something of a name in it, and what the call says. */
+static const struct {
+    const char *name; /* "": the folder itself; NULL: the folder's own folder is not there */
+    enum { A_FILE, A_FOLDER, A_LINK } kind;
+    enum akunu_status status;
+    const char *said;
+} obstacles[] = {
+    { NULL, A_FILE, AKUNU_ERROR_IO, "small: cannot create: No such file or directory" },
+    { "", A_FILE, AKUNU_ERROR_IO, "small: cannot open: Not a directory" },
+    { "tensors", A_FILE, AKUNU_ERROR_IO, "small/tensors: cannot open: Not a directory" },
+    { "tensors", A_LINK, AKUNU_ERROR_IO, "small/tensors: cannot open: Not a directory" },
+    { "compress.journal", A_LINK, AKUNU_ERROR_IO,
+      "small/compress.journal: cannot write: Too many levels of symbolic links" },
+    { "compress.journal", A_FOLDER, AKUNU_ERROR_FORMAT,
+      "small/compress.journal: expected a file of at most 67108864 bytes" },
+    { "manifest.json", A_FOLDER, AKUNU_ERROR_FORMAT,
+      "small/manifest.json: expected a file of at most 67108864 bytes" },
+    { "manifest.json", A_FILE, AKUNU_ERROR_FORMAT, "manifest.json" },
+    { "config.json.part", A_FOLDER, AKUNU_ERROR_IO,
+      "small/config.json: cannot write: Is a directory" },
+    { "config.json", A_FOLDER, AKUNU_ERROR_IO, "small/config.json: cannot write: Is a directory" },
+    { "manifest.json.part", A_FOLDER, AKUNU_ERROR_IO,
+      "small/manifest.json.part: cannot write: Is a directory" },
+    { shape_file, A_FOLDER, AKUNU_ERROR_IO,
+      "tensors/model__norm__weight__shape.npy: cannot write: Is a directory" },
+    { plain_file, A_FOLDER, AKUNU_ERROR_IO,
+      "tensors/model__norm__weight__pt.npy: cannot write: Is a directory" },
+};
+
+/* Puts it in the way; the rest of the folder is that of a run that wrote nothing. */
+static void put_obstacle(const struct test_folder *folder, int i)
 {
     char path[200];
+    snprintf(path, sizeof path, "small/%s", obstacles[i].name);
+    if (*obstacles[i].name) {
+        ck_assert_int_eq(mkdir(to, 0777), 0);
+        if (strcmp(obstacles[i].name, "compress.journal") != 0)
+            test_write_text(folder, "small/compress.journal", "");
+    } else {
+        snprintf(path, sizeof path, "small");
+    }
+    if (strncmp(obstacles[i].name, "tensors/", 8) == 0)
+        ck_assert_int_eq(mkdir(test_in(folder, "small/tensors"), 0777), 0);
+    if (obstacles[i].kind == A_FILE)
+        test_write_text(folder, path, "");
+    else if (obstacles[i].kind == A_FOLDER)
+        ck_assert_int_eq(mkdir(test_in(folder, path), 0777), 0);
+    else
+        ck_assert_int_eq(symlink("nowhere", test_in(folder, path)), 0);
+}
+
+START_TEST(obstacle)
+{
+    struct test_folder folder;
+    char said[300];
+    struct akunu_compress_params params = begin(&folder, "models/qwen3.gguf", "int8");
+    size_t n_open = test_count_open();
+    const char *name = obstacles[_i].name;
+    bool is_outside = !name || !*name || strncmp(obstacles[_i].said, "small", 5) == 0;
+    if (name)
+        put_obstacle(&folder, _i);
+    else
+        snprintf(to, sizeof to, "%s", test_in(&folder, "none/small"));
+    ck_assert_int_eq(akunu_file_compress(from, to, &params, NULL, 0), obstacles[_i].status);
+    snprintf(said, sizeof said, "%s%s%s%s", is_outside ? folder.path : "", is_outside ? "/" : "",
+             name ? "" : "none/", obstacles[_i].said);
+    ck_assert_msg(strncmp(akunu_last_error(), said, strlen(said)) == 0, "%s", akunu_last_error());
+    if (obstacles[_i].status == AKUNU_ERROR_IO)
+        ck_assert_str_eq(akunu_last_error(), said);
+    ck_assert_uint_eq(test_count_open(), n_open);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Another process has the folder's lock. */
+START_TEST(locked)
+{
     struct test_folder folder;
     struct akunu_compress_params params = begin(&folder, "models/qwen3.gguf", "int8");
-    snprintf(path, sizeof path, "%s/compress.journal", to);
     ck_assert_int_eq(mkdir(to, 0777), 0);
-    ck_assert_int_eq(mkdir(path, 0777), 0);
-    check_fails(&params, AKUNU_ERROR_FORMAT, "expected a file");
+    int fd = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+    check_fails_alone(&params, AKUNU_ERROR_BUSY, "small: another process is writing it");
+    close(fd);
     test_folder_end(&folder);
 }
 END_TEST
@@ -610,6 +978,196 @@ START_TEST(interrupted)
     free(array.data);
     free(resumed.data);
     free(same.data);
+    test_folder_end(&folder);
+}
+END_TEST
+
+static size_t count_arrays(const char *folder)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/tensors", folder);
+    return test_count_entries(path);
+}
+
+/* Every array of one folder is in the other, and no others are. */
+static void check_same_arrays(const char *a, const char *b)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/tensors", a);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        char name[300];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(name, sizeof name, "tensors/%s", entry->d_name);
+        struct test_bytes x = read_file(a, name), y = read_file(b, name);
+        ck_assert_msg(x.n == y.n && memcmp(x.data, y.data, x.n) == 0, "%s", name);
+        free(x.data);
+        free(y.data);
+    }
+    closedir(dir);
+    ck_assert_uint_eq(count_arrays(a), count_arrays(b));
+}
+
+static void check_same_file(const char *a, const char *b, const char *name)
+{
+    struct test_bytes x = read_file(a, name), y = read_file(b, name);
+    ck_assert_msg(x.n == y.n && memcmp(x.data, y.data, x.n) == 0, "%s", name);
+    free(x.data);
+    free(y.data);
+}
+
+/* Begins another folder and stops. */
+static void interrupt(const struct test_folder *folder, const char *name,
+                      struct akunu_compress_params *params)
+{
+    snprintf(to, sizeof to, "%s", test_in(folder, name));
+    params->progress = on_progress;
+    check_fails(params, AKUNU_ERROR_CANCELLED, "cancelled");
+    params->progress = NULL;
+}
+
+/* Damages arrays of the first two matrices of a journal, and its end. Returns the matrices. */
+static uint64_t damage(const char *const array_of[2])
+{
+    char path[300];
+    uint64_t n = 0;
+    struct test_bytes journal = read_file(to, "compress.journal");
+    test_append(&journal, "", 1);
+    for (const char *at = (char *)journal.data; (at = strstr(at, "\"int4\"")); at++)
+        n++;
+    free(journal.data);
+    snprintf(path, sizeof path, "%s/%s", to, array_of[0]);
+    struct stat st;
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(truncate(path, st.st_size - 1), 0);
+    snprintf(path, sizeof path, "%s/%s", to, array_of[1]);
+    ck_assert_int_eq(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/compress.journal", to);
+    FILE *file = fopen(path, "a");
+    fputs("{\"tensor\":\"a/b\",\"encoding\":\"int4\",\"shape\":[1],\"info\":{}}\n"
+          "{\"tensor\":\"\",\"encoding\":\"int4\",\"shape\":[1],\"info\":{}}\n"
+          "{\"tensor\":\"none\",\"encoding\":\"int4\",\"shape\":[1],\"info\":{}}\n"
+          "{\"tensor\":\"model.norm.weight\",\"encoding\":\"int5\",\"info\":{}}\n"
+          "{\"tensor\":\"model.norm.weight\",\"encoding\":\"plain\"}\n"
+          "{\"encoding\":\"plain\",\"info\":{}}\n"
+          "{\"tensor\":\"model.norm.weight\",\"info\":{}}\n"
+          "{\"tensor\":\"model.norm.wei",
+          file);
+    fclose(file);
+    return n;
+}
+
+/* What an interrupted run wrote is taken only if its arrays are whole. */
+START_TEST(damaged_arrays)
+{
+    static const char *const files[2] = {
+        "tensors/model__layers__0__self_attn__q_proj__weight__s4.npy",
+        "tensors/model__layers__0__self_attn__k_proj__weight__shape.npy",
+    };
+    struct test_folder folder;
+    char whole[128];
+    struct akunu_compress_params params = begin(&folder, "models/qwen3.gguf", "int4");
+    struct akunu_compress_result expected = compress(&params);
+    snprintf(whole, sizeof whole, "%s", to);
+    interrupt(&folder, "again", &params);
+    uint64_t n = damage(files);
+    ck_assert_uint_gt(n, 2);
+    struct akunu_compress_result result = compress(&params);
+    ck_assert_uint_eq(result.n_resumed, n - 2);
+    expected.n_resumed = result.n_resumed;
+    ck_assert_mem_eq(&expected, &result, sizeof result);
+    json_t *manifest = read_json(whole, "manifest.json"), *same = read_json(to, "manifest.json");
+    ck_assert(json_equal(manifest, same)); /* in another order */
+    json_decref(manifest);
+    json_decref(same);
+    check_same_arrays(whole, to);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Sums of the columns of one matrix. */
+static void write_one_sum(const char *path, const char *name, float value)
+{
+    float squares[64];
+    for (int i = 0; i < 64; i++)
+        squares[i] = i % 5 ? 1.0f : value;
+    write_values(path, &name, 1, squares, 64);
+}
+
+/* A run goes on only with the same source, and the same importance. */
+START_TEST(other_source)
+{
+    static const struct {
+        const char *name;
+        float value;
+    } others[] = { { "blk.0.attn_k.weight", 9.0f }, { "blk.0.attn_q.weight", 8.0f } };
+    struct test_folder folder;
+    char sums[128], whole[128];
+    float *values = calloc(128 * 64, sizeof *values);
+    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int4");
+    snprintf(sums, sizeof sums, "%s", test_in(&folder, "sums"));
+    write_one_sum(sums, "blk.0.attn_q.weight", 9.0f);
+    params.importance = sums;
+    compress(&params);
+    snprintf(whole, sizeof whole, "%s", to);
+    interrupt(&folder, "again", &params);
+    for (int i = 0; i < 2; i++) {
+        write_one_sum(sums, others[i].name, others[i].value);
+        check_fails(&params, AKUNU_ERROR_ARGUMENT,
+                    "again: an interrupted run with another source or other settings began it; set "
+                    "`overwrite` (--overwrite) to begin anew");
+    }
+    write_one_sum(sums, "blk.0.attn_q.weight", 9.0f);
+    compress(&params);
+    check_same_arrays(whole, to);
+    /* other values of one matrix */
+    params.encoding = "int8";
+    write_changed(&folder, &(struct change){ .tensor = "blk.1.ffn_up.weight", .values = values });
+    check_fails(&params, AKUNU_ERROR_ARGUMENT,
+                "again: holds another model than this source; set `overwrite` (--overwrite) to "
+                "replace it");
+    interrupt(&folder, "third", &params);
+    snprintf(from, sizeof from, "%s", test_path("models/llama-f32.gguf"));
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, "third: an interrupted run with another source");
+    free(values);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Nothing remains of what is overwritten: of a whole model with other tensors, and of an
+ * interrupted run. */
+START_TEST(begun_anew)
+{
+    struct test_folder folder;
+    char fresh[128];
+    struct akunu_compress_params params = begin(&folder, "models/qwen3.gguf", "int8");
+    struct akunu_compress_result expected = compress(&params);
+    snprintf(fresh, sizeof fresh, "%s", to);
+    for (int i = 0; i < 3; i++) {
+        params.encoding = "int4";
+        params.group = 32;
+        params.overwrite = false;
+        snprintf(from, sizeof from, "%s",
+                 test_path(i == 2 ? "models/llama-f32.gguf" : "models/qwen3.gguf"));
+        snprintf(to, sizeof to, "%s/of-%d", folder.path, i);
+        if (i == 1) {
+            char name[8];
+            snprintf(name, sizeof name, "of-%d", i);
+            interrupt(&folder, name, &params);
+        } else {
+            compress(&params);
+        }
+        snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
+        params.encoding = "int8";
+        params.group = 64;
+        params.overwrite = true;
+        struct akunu_compress_result result = compress(&params);
+        ck_assert_mem_eq(&expected, &result, sizeof result);
+        check_same_file(fresh, to, "manifest.json");
+        check_same_arrays(fresh, to);
+        ck_assert(!has_file(to, "compress.journal"));
+    }
     test_folder_end(&folder);
 }
 END_TEST
@@ -679,6 +1237,41 @@ START_TEST(damaged_metadata)
 }
 END_TEST
 
+/* ---- Options ------------------------------------------------------------ */
+static const struct {
+    const char *encoding;
+    uint32_t group;
+    bool has_awq;
+    double divergence, agreement;
+    const char *said;
+} refused_options[] = {
+    { "int8", 48, false, -1.0, -1.0, "groups of 48 columns; expected 32, 64, 96 or 128" },
+    { "int8", 160, false, -1.0, -1.0, "groups of 160 columns; expected 32, 64, 96 or 128" },
+    { "int8", 64, true, -1.0, -1.0,
+      "AWQ is for 4 and 3 bits: 8 bits lose too little to gain from it" },
+    { "int3", 64, false, -1.0, -1.0,
+      "3 bits lose much, so the result is compared with the source on a text, and none is given" },
+    { "int4", 64, false, NAN, -1.0,
+      "limits nan and -1; expected a KL divergence and a share of at most 1" },
+    { "int4", 64, false, -1.0, 1.5,
+      "limits -1 and 1.5; expected a KL divergence and a share of at most 1" },
+};
+
+START_TEST(refused_option)
+{
+    struct test_folder folder;
+    struct akunu_compress_params params =
+        begin(&folder, "models/qwen3.gguf", refused_options[_i].encoding);
+    params.group = refused_options[_i].group;
+    params.awq = refused_options[_i].has_awq ? "sums" : NULL;
+    params.max_divergence = refused_options[_i].divergence;
+    params.min_agreement = refused_options[_i].agreement;
+    check_fails_alone(&params, AKUNU_ERROR_ARGUMENT, refused_options[_i].said);
+    ck_assert_str_eq(akunu_last_error(), refused_options[_i].said);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* ---- The comparison ----------------------------------------------------- */
 START_TEST(limits)
 {
@@ -698,6 +1291,127 @@ START_TEST(limits)
     ck_assert_uint_eq(result.n_resumed, result.n_matrices);
     ck_assert_double_gt(result.divergence, 0.0);
     ck_assert_double_le(result.agreement, 1.0);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Logits of the tokens of a chunk from `first` on, [n - first][n_vocab]; to be freed. */
+static float *run_chunk(struct akunu_model *model, const akunu_token *ids, size_t n, size_t first,
+                        size_t n_vocab)
+{
+    struct akunu_session_params params;
+    struct akunu_batch_token tokens[256];
+    float *logits = malloc((n - first) * n_vocab * sizeof *logits);
+    akunu_session_params_default(&params, sizeof params);
+    params.context = params.batch = (uint32_t)n;
+    params.k_type = params.v_type = AKUNU_KV_F32;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    akunu_sequence sequence = akunu_sequence_new(session);
+    for (size_t i = 0; i < n; i++)
+        tokens[i] = (struct akunu_batch_token){ ids[i], sequence, true };
+    ck_assert_msg(akunu_session_decode(session, tokens, n) == AKUNU_OK, "%s", akunu_last_error());
+    for (size_t i = first; i < n; i++)
+        memcpy(logits + (i - first) * n_vocab, akunu_session_logits(session, i),
+               n_vocab * sizeof *logits);
+    akunu_session_free(session);
+    return logits;
+}
+
+static double log_sum(const float *x, size_t n)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++)
+        sum += exp((double)x[i]);
+    return log(sum);
+}
+
+/* Adds one position: Σ p (ln p − ln q), and whether both have the same best token. */
+static void compare_logits(const float *x, const float *y, size_t n,
+                           struct akunu_compress_result *sums)
+{
+    double x_sum = log_sum(x, n), y_sum = log_sum(y, n);
+    size_t best[2] = { 0, 0 };
+    for (size_t i = 0; i < n; i++) {
+        double p = (double)x[i] - x_sum, q = (double)y[i] - y_sum;
+        sums->divergence += exp(p) * (p - q);
+        best[0] = x[i] > x[best[0]] ? i : best[0];
+        best[1] = y[i] > y[best[1]] ? i : best[1];
+    }
+    sums->agreement += best[0] == best[1];
+    sums->n_positions++;
+}
+
+/* The mean over the second halves of a text's chunks. */
+static struct akunu_compress_result compare_models(const char *said, size_t n_said)
+{
+    struct akunu_compress_result sums = { 0 };
+    struct akunu_model *a = akunu_model_load(from, NULL), *b = akunu_model_load(to, NULL);
+    struct akunu_model_info info;
+    akunu_token ids[4096];
+    ck_assert_int_eq(akunu_model_get_info(a, &info, sizeof info), AKUNU_OK);
+    int64_t n = akunu_tokenizer_encode(akunu_model_tokenizer(a), said, n_said, AKUNU_ADD_SPECIAL,
+                                       ids, 4096);
+    int64_t chunk = n < 256 ? n : 256, n_chunks = n / chunk < 8 ? n / chunk : 8;
+    for (int64_t c = 0; c < n_chunks; c++) {
+        size_t first = (size_t)chunk / 2, n_vocab = info.vocab_size;
+        float *x = run_chunk(a, ids + c * chunk, (size_t)chunk, first, n_vocab),
+              *y = run_chunk(b, ids + c * chunk, (size_t)chunk, first, n_vocab);
+        for (size_t i = 0; i < (size_t)chunk - first; i++)
+            compare_logits(x + i * n_vocab, y + i * n_vocab, n_vocab, &sums);
+        free(x);
+        free(y);
+    }
+    sums.divergence /= (double)sums.n_positions;
+    sums.agreement /= (double)sums.n_positions;
+    akunu_model_free(a);
+    akunu_model_free(b);
+    return sums;
+}
+
+/* A text that is one part of a chunk, one of three chunks, and one of more than eight; with limits
+ * that are just met, and just missed. */
+START_TEST(divergence)
+{
+    static const size_t lengths[] = { 150, 1500, 5000 };
+    struct test_folder folder;
+    char said[5001] = "", line[160];
+    struct akunu_compress_params params = begin(&folder, "models/qwen3.gguf", "int4");
+    for (size_t i = 0; i < 5000; i++)
+        said[i] = text[(i + i / 331) % (sizeof text - 1)];
+    params.text = said;
+    params.n_text = lengths[_i];
+    params.overwrite = true;
+    params.n_threads = 1;
+    struct akunu_compress_result alone = compress(&params);
+    params.n_threads = 3;
+    struct akunu_compress_result result = compress(&params),
+                                 expected = compare_models(said, lengths[_i]);
+    ck_assert_mem_eq(&alone, &result, sizeof result);
+    ck_assert_uint_eq(result.n_positions, expected.n_positions);
+    ck_assert_double_gt(result.divergence, 0.0);
+    ck_assert_double_eq_tol(result.divergence, expected.divergence, 1e-4 * expected.divergence);
+    ck_assert_double_eq_tol(result.agreement, expected.agreement, 1e-12);
+    params.max_divergence = result.divergence;
+    params.min_agreement = result.agreement;
+    compress(&params);
+    params.max_divergence = nextafter(result.divergence, 0.0);
+    params.min_agreement = -1.0;
+    snprintf(
+        line, sizeof line,
+        "int4 loses too much: KL divergence %.4f (at most %.4g), equal best tokens %.1f %% (no "
+        "limit); without a manifest the folder is no model",
+        result.divergence, params.max_divergence, 100.0 * result.agreement);
+    check_fails(&params, AKUNU_ERROR_ARGUMENT, line);
+    if (result.agreement < 1.0) {
+        params.max_divergence = -1.0;
+        params.min_agreement = nextafter(result.agreement, 1.0);
+        snprintf(
+            line, sizeof line,
+            "int4 loses too much: KL divergence %.4f (no limit), equal best tokens %.1f %% (at "
+            "least %.4g %%)",
+            result.divergence, 100.0 * result.agreement, 100.0 * params.min_agreement);
+        check_fails(&params, AKUNU_ERROR_ARGUMENT, line);
+    }
     test_folder_end(&folder);
 }
 END_TEST
@@ -784,87 +1498,160 @@ START_TEST(awq)
 }
 END_TEST
 
-/* A file of sums in the older form, of one text: entry i has the columns' values for the tensor
- * names[i]. */
-static void write_values(const char *path, const char *const *names, uint32_t n_names,
-                         const float *values, uint32_t n)
-{
-    struct test_bytes bytes = { 0 };
-    test_append_u32(&bytes, n_names);
-    for (uint32_t i = 0; i < n_names; i++) {
-        test_append_u32(&bytes, (uint32_t)strlen(names[i]));
-        test_append(&bytes, names[i], strlen(names[i]));
-        test_append_u32(&bytes, 1);
-        test_append_u32(&bytes, n);
-        test_append(&bytes, values, n * sizeof *values);
-    }
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.n, file), bytes.n);
-    fclose(file);
-    free(bytes.data);
-}
-
-/* The norms of llama-f32, and what reads each. */
-static const struct {
-    const char *gguf, *hf, *readers[4];
-} awq_norms[] = {
-    { "blk.0.attn_norm.weight",
-      "model.layers.0.input_layernorm.weight",
-      { "blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight" } },
-    { "blk.0.ffn_norm.weight",
-      "model.layers.0.post_attention_layernorm.weight",
-      { "blk.0.ffn_gate.weight", "blk.0.ffn_up.weight" } },
-    { "blk.1.attn_norm.weight",
-      "model.layers.1.input_layernorm.weight",
-      { "blk.1.attn_q.weight", "blk.1.attn_k.weight", "blk.1.attn_v.weight" } },
-    { "blk.1.ffn_norm.weight",
-      "model.layers.1.post_attention_layernorm.weight",
-      { "blk.1.ffn_gate.weight", "blk.1.ffn_up.weight" } },
+/* A norm, and what reads it. */
+struct awq_norm {
+    const char *gguf, *hf, *readers[8];
 };
-enum { N_NORMS = sizeof awq_norms / sizeof *awq_norms, AWQ_COLS = 64 };
 
-/* The inputs are 20 and 1, so the factors are 20^(a/2) and its inverse. */
-static double get_factor(float square, double exponent)
+/* Inputs of a model: of each column "large", 1, or 0 for the eighth one; and what scales. */
+struct awq_case {
+    const char *model;
+    uint64_t cols;
+    float large, eighth;
+    bool has_importance;
+    struct awq_norm norms[4];
+};
+static const struct awq_case awq_cases[] = {
+    { "llama-f32",
+      64,
+      400.0f,
+      1.0f,
+      false,
+      { { "blk.0.attn_norm.weight",
+          "model.layers.0.input_layernorm.weight",
+          { "blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight" } },
+        { "blk.0.ffn_norm.weight",
+          "model.layers.0.post_attention_layernorm.weight",
+          { "blk.0.ffn_gate.weight", "blk.0.ffn_up.weight" } },
+        { "blk.1.attn_norm.weight",
+          "model.layers.1.input_layernorm.weight",
+          { "blk.1.attn_q.weight", "blk.1.attn_k.weight", "blk.1.attn_v.weight" } },
+        { "blk.1.ffn_norm.weight",
+          "model.layers.1.post_attention_layernorm.weight",
+          { "blk.1.ffn_gate.weight", "blk.1.ffn_up.weight" } } } },
+    { "qwen2moe",
+      64,
+      400.0f,
+      1.0f,
+      true,
+      { { "blk.0.attn_norm.weight",
+          "model.layers.0.input_layernorm.weight",
+          { "blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight" } },
+        { "blk.0.ffn_norm.weight",
+          "model.layers.0.post_attention_layernorm.weight",
+          { "blk.0.ffn_gate_exps.weight", "blk.0.ffn_up_exps.weight", "blk.0.ffn_gate_inp.weight",
+            "blk.0.ffn_gate_inp_shexp.weight", "blk.0.ffn_gate_shexp.weight",
+            "blk.0.ffn_up_shexp.weight" } } } },
+    { "phi3",
+      32,
+      400.0f,
+      0.0f,
+      false,
+      { { "blk.1.attn_norm.weight",
+          "model.layers.1.input_layernorm.weight",
+          { "blk.1.attn_qkv.weight" } },
+        { "blk.1.ffn_norm.weight",
+          "model.layers.1.post_attention_layernorm.weight",
+          { "blk.1.ffn_up.weight" } } } },
+    /* norms are stored minus 1 */
+    { "window100",
+      32,
+      100.0f,
+      1.0f,
+      false,
+      { { "blk.0.attn_norm.weight",
+          "model.layers.0.input_layernorm.weight",
+          { "blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight" } },
+        { "blk.0.ffn_norm.weight",
+          "model.layers.0.pre_feedforward_layernorm.weight",
+          { "blk.0.ffn_gate.weight", "blk.0.ffn_up.weight" } } } },
+    /* no inputs, no factors */
+    { "llama-f32",
+      64,
+      0.0f,
+      0.0f,
+      false,
+      { { "blk.0.attn_norm.weight",
+          "model.layers.0.input_layernorm.weight",
+          { "blk.0.attn_v.weight" } } } },
+};
+enum { AWQ_NORMS = 4, AWQ_COLS = 64, AWQ_STEPS = 20 };
+
+/* Squares of the inputs, and how much the errors of the columns count. */
+struct awq_inputs {
+    float squares[AWQ_COLS], weights[AWQ_COLS];
+    uint64_t cols;
+};
+
+static struct awq_inputs make_inputs(const struct awq_case *of)
 {
-    return pow(20.0, square > 1.0f ? 0.5 * exponent : -0.5 * exponent);
+    struct awq_inputs in = { .cols = of->cols };
+    for (uint64_t j = 0; j < of->cols; j++) {
+        in.squares[j] = of->large == 0.0f ? 0.0f : j % 5 == 0 ? of->large : 1.0f;
+        if (j == 7)
+            in.squares[j] = of->eighth;
+        in.weights[j] = in.squares[j] * (of->has_importance && j % 3 == 1 ? 2.0f : 1.0f);
+    }
+    return in;
 }
 
-/* Adds Σ x² (w − w' / factor)², where w' is what INT4 makes of w · factor. */
-static void add_awq_errors(const struct tensor *t, const float *squares, double errors[20])
+/* x^a / sqrt(max x^a · min x^a), of inputs that are at least a 10000th of the largest. */
+static double get_factor(const struct awq_inputs *in, uint64_t column, double exponent)
+{
+    double top = 0.0, least = 1e9;
+    for (uint64_t j = 0; j < in->cols; j++)
+        top = fmax(top, (double)in->squares[j]);
+    if (top == 0.0)
+        return 1.0;
+    for (uint64_t j = 0; j < in->cols; j++)
+        least = fmin(least, fmax((double)in->squares[j], 1e-8 * top));
+    return pow(fmax((double)in->squares[column], 1e-8 * top) / sqrt(top * least), 0.5 * exponent);
+}
+
+/* Adds Σ x² (w − w' / factor)², where w' is what INT4 makes of w · factor, of at most 192 rows. */
+static void add_awq_errors(const struct tensor *t, const struct awq_inputs *in,
+                           double errors[AWQ_STEPS])
 {
     float scaled[AWQ_COLS], weights[AWQ_COLS], scales[AWQ_COLS / 32];
     uint8_t numbers[AWQ_COLS / 2];
-    for (uint64_t row = 0; row < t->rows; row++)
-        for (int step = 0; step < 20; step++) {
-            const float *x = t->values + row * AWQ_COLS;
-            for (int j = 0; j < AWQ_COLS; j++) {
-                float factor = (float)get_factor(squares[j], step / 20.0);
+    uint64_t stride = t->rows / 192 + 1;
+    for (uint64_t row = 0; row < t->rows; row += stride)
+        for (int step = 0; step < AWQ_STEPS; step++) {
+            const float *x = t->values + row * in->cols;
+            for (uint64_t j = 0; j < in->cols; j++) {
+                float factor = (float)get_factor(in, j, step / 20.0);
                 scaled[j] = x[j] * factor;
-                weights[j] = squares[j] / (factor * factor);
+                weights[j] = in->weights[j] / (factor * factor);
             }
-            ak_quantize_groups(4, 32, scaled, weights, numbers, scales, AWQ_COLS);
-            for (int j = 0; j < AWQ_COLS; j++) {
+            ak_quantize_groups(4, 32, scaled, weights, numbers, scales, in->cols);
+            for (uint64_t j = 0; j < in->cols; j++) {
                 int number = (numbers[j / 2] >> j % 2 * 4 & 15) - 8;
                 double found = (double)scales[j / 32] * number,
-                       off = (double)x[j] - found / get_factor(squares[j], step / 20.0);
-                errors[step] += (double)squares[j] * off * off;
+                       off = (double)x[j] - found / get_factor(in, j, step / 20.0);
+                errors[step] += (double)stride * (double)in->weights[j] * off * off;
             }
         }
 }
 
+/* Norms, and routers, which are not quantized. */
+static bool is_exact(const char *name)
+{
+    return strstr(name, "_norm") || strstr(name, "ffn_gate_inp");
+}
+
 /* The exponent with the least errors of the outputs of all that reads a norm. */
 static double find_exponent(const struct akunu_file *source, const char *const *readers,
-                            const float *squares)
+                            const struct awq_inputs *in)
 {
-    double errors[20] = { 0.0 };
+    double errors[AWQ_STEPS] = { 0.0 };
     int best = 0;
     for (size_t r = 0; readers[r]; r++) {
         struct tensor t = read_tensor(source, readers[r]);
-        add_awq_errors(&t, squares, errors);
+        if (!is_exact(readers[r]))
+            add_awq_errors(&t, in, errors);
         free(t.values);
     }
-    for (int step = 1; step < 20; step++)
+    for (int step = 1; step < AWQ_STEPS; step++)
         best = errors[step] < errors[best] ? step : best;
     return best / 20.0;
 }
@@ -872,56 +1659,74 @@ static double find_exponent(const struct akunu_file *source, const char *const *
 /* The norm is divided by the factors, and columns are multiplied by them: what INT4 makes of a
  * column is off, but not all of its rows in one direction. */
 static void check_scaled(const struct akunu_file *source, const struct akunu_file *other,
-                         const char *name, const float *squares, double exponent)
+                         const char *name, const struct awq_inputs *in, double exponent)
 {
     struct tensor x = read_tensor(source, name), y = read_tensor(other, name);
-    for (uint64_t j = 0; j < AWQ_COLS; j++) {
-        double factor = get_factor(squares[j], exponent), xx = 0.0, xy = 0.0;
-        for (uint64_t at = j; at < x.rows * AWQ_COLS; at += AWQ_COLS) {
+    for (uint64_t j = 0; j < in->cols; j++) {
+        double factor = get_factor(in, j, exponent), xx = 0.0, xy = 0.0;
+        if (in->squares[j] == 0.0f && !is_exact(name))
+            continue; /* may be 0 */
+        for (uint64_t at = j; at < x.rows * in->cols; at += in->cols) {
             xx += (double)x.values[at] * (double)x.values[at];
             xy += (double)x.values[at] * (double)y.values[at];
         }
-        factor = x.rows == 1 ? 1.0 / factor : factor;
-        ck_assert_msg(fabs(xy / xx / factor - 1.0) < (x.rows == 1 ? 1e-5 : 0.2),
+        factor = strstr(name, "_norm") ? 1.0 / factor : factor;
+        ck_assert_msg(fabs(xy / xx / factor - 1.0) < (is_exact(name) ? 1e-5 : 0.2),
                       "%s: column %d is %g times as large, not %g", name, (int)j, xy / xx, factor);
     }
     free(x.values);
     free(y.values);
 }
 
-/* Every fifth input is twenty times the others: all norms are scaled by the best exponent, and
- * all of their readers inversely. */
+/* Sums for everything that reads a norm and is quantized. */
+static void write_sums_of(const struct awq_case *of, const float *values, const char *path)
+{
+    const char *names[AWQ_NORMS * 8];
+    uint32_t n = 0;
+    for (size_t i = 0; i < AWQ_NORMS && of->norms[i].gguf; i++)
+        for (size_t r = 0; of->norms[i].readers[r]; r++)
+            if (!is_exact(of->norms[i].readers[r]))
+                names[n++] = of->norms[i].readers[r];
+    write_values(path, names, n, values, (uint32_t)of->cols);
+}
+
+/* Every fifth input is larger than the others: all norms are scaled by the best exponent, and all
+ * of their readers inversely. */
 START_TEST(awq_factors)
 {
-    static const char *const names[] = { "blk.0.attn_q.weight",   "blk.0.attn_k.weight",
-                                         "blk.0.attn_v.weight",   "blk.0.ffn_gate.weight",
-                                         "blk.0.ffn_up.weight",   "blk.1.attn_q.weight",
-                                         "blk.1.attn_k.weight",   "blk.1.attn_v.weight",
-                                         "blk.1.ffn_gate.weight", "blk.1.ffn_up.weight" };
+    const struct awq_case *of = &awq_cases[_i];
+    const struct awq_inputs in = make_inputs(of);
     struct test_folder folder;
-    char sums[128];
-    float squares[AWQ_COLS];
-    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int4");
+    char model[64], sums[128], importance[128];
+    snprintf(model, sizeof model, "models/%s.gguf", of->model);
+    struct akunu_compress_params params = begin(&folder, model, "int4");
     snprintf(sums, sizeof sums, "%s", test_in(&folder, "sums"));
-    for (int j = 0; j < AWQ_COLS; j++)
-        squares[j] = j % 5 == 0 ? 400.0f : 1.0f;
-    write_values(sums, names, sizeof names / sizeof *names, squares, AWQ_COLS);
+    snprintf(importance, sizeof importance, "%s", test_in(&folder, "importance"));
+    write_sums_of(of, in.squares, sums);
+    write_sums_of(of, in.weights, importance);
     params.group = 32;
+    params.requantize = true;
     params.awq = sums;
+    params.importance = of->has_importance ? importance : NULL;
+    params.n_threads = 3;
     compress(&params);
     convert();
     json_t *manifest = read_json(to, "manifest.json"),
            *exponents = json_object_get(manifest, "awq");
-    ck_assert_uint_eq(json_object_size(exponents), N_NORMS);
     struct akunu_file *source = akunu_file_open(from), *scaled = akunu_file_open(made);
-    for (size_t i = 0; i < N_NORMS; i++) {
-        double exponent = json_real_value(json_object_get(exponents, awq_norms[i].hf));
-        ck_assert_double_gt(exponent, 0.0);
-        ck_assert_double_eq(exponent, find_exponent(source, awq_norms[i].readers, squares));
-        check_scaled(source, scaled, awq_norms[i].gguf, squares, exponent);
-        for (size_t r = 0; awq_norms[i].readers[r]; r++)
-            check_scaled(source, scaled, awq_norms[i].readers[r], squares, exponent);
+    size_t n = 0;
+    for (; n < AWQ_NORMS && of->norms[n].gguf; n++) {
+        const struct awq_norm *norm = &of->norms[n];
+        json_t *found = json_object_get(exponents, norm->hf);
+        ck_assert_msg(found != NULL, "%s", norm->hf);
+        double exponent = json_real_value(found);
+        ck_assert_double_eq(exponent, find_exponent(source, norm->readers, &in));
+        ck_assert(of->large > 0.0f ? exponent > 0.0 : exponent == 0.0);
+        check_scaled(source, scaled, norm->gguf, &in, exponent);
+        for (size_t r = 0; norm->readers[r] && of->large > 0.0f; r++)
+            check_scaled(source, scaled, norm->readers[r], &in, exponent);
     }
+    ck_assert_uint_eq(json_object_size(exponents), n);
     akunu_file_free(source);
     akunu_file_free(scaled);
     json_decref(manifest);
@@ -995,20 +1800,32 @@ int main(void)
     tcase_add_loop_test(tc, same_model, 0, N_MODELS);
     tcase_add_loop_test(tc, same_folder, 0, N_FOLDERS);
     tcase_add_loop_test(tc, whole_config, 0, sizeof configs / sizeof *configs);
-    tcase_add_test(tc, stays_f16);
+    tcase_add_loop_test(tc, copied_files, 0, 2);
+    tcase_add_loop_test(tc, other_names, 0, 3);
+    tcase_add_loop_test(tc, stays_float, 0, sizeof lost / sizeof *lost);
+    tcase_add_test(tc, smaller_groups);
+    tcase_add_loop_test(tc, refused_value, 0, sizeof refused_values / sizeof *refused_values);
+    tcase_add_loop_test(tc, large_numbers, 0, 3);
+    tcase_add_test(tc, partial_rotation);
     tcase_add_test(tc, other_tensors);
     tcase_add_test(tc, config_of_folder);
     tcase_add_loop_test(tc, refused_model, 0, sizeof refused_models / sizeof *refused_models);
     tcase_add_test(tc, encodings_join);
     tcase_add_test(tc, other_folder);
-    tcase_add_test(tc, other_journal);
+    tcase_add_loop_test(tc, obstacle, 0, sizeof obstacles / sizeof *obstacles);
+    tcase_add_test(tc, locked);
+    tcase_add_test(tc, damaged_arrays);
+    tcase_add_test(tc, other_source);
+    tcase_add_test(tc, begun_anew);
+    tcase_add_loop_test(tc, refused_option, 0, sizeof refused_options / sizeof *refused_options);
     tcase_add_test(tc, interrupted);
     tcase_add_test(tc, encoders_in_gguf);
     tcase_add_test(tc, from_a_folder);
     tcase_add_test(tc, damaged_metadata);
     tcase_add_test(tc, limits);
+    tcase_add_loop_test(tc, divergence, 0, 3);
     tcase_add_loop_test(tc, awq, 0, sizeof awq_models / sizeof *awq_models);
-    tcase_add_test(tc, awq_factors);
+    tcase_add_loop_test(tc, awq_factors, 0, sizeof awq_cases / sizeof *awq_cases);
     tcase_add_loop_test(tc, awq_refused, 0, sizeof without_awq / sizeof *without_awq);
     tcase_add_test(tc, importance_of_experts);
     SRunner *runner = srunner_create(suite);
