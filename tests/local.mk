@@ -164,6 +164,8 @@ examples_transcribe_LDFLAGS = $(ak_example_ldflags)
 # Calls that fail or are counted at will.
 ak_wrap_memory = -Wl,--wrap=ak_alloc -Wl,--wrap=ak_realloc -Wl,--wrap=ak_strndup
 tests_speech_audio_test_files_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pread -Wl,--wrap=write -Wl,--wrap=sf_open_virtual
+tests_speech_search_test_speech_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
+tests_speech_vad_test_vad_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 tests_speech_transcribe_test_stream_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ak_transcribe
 tests_engine_pack_test_cache_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=pwrite -Wl,--wrap=fallocate -Wl,--wrap=fsync -Wl,--wrap=futimens -Wl,--wrap=renameat

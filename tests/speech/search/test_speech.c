@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "speech/search/text.h"
 #include "speech/transcribe/chunks.h"
+#include "tests/out_of_memory.h"
 
 /* ---- The model ---------------------------------------------------------- */
 enum { TEXTS = 4, TOKENS_MAX = 500, BLANK = 220 };
@@ -669,13 +670,18 @@ struct dictation {
     int32_t tokens[16];
     const char *pieces[16];
     size_t n, written, n_begun;
+    /* position at which each token of text begins, then where the last one ends */
+    const uint32_t *at;
+    uint64_t windows[8]; /* their first frames */
+    size_t n_windows;
 };
 
 static void dictate(struct dictation *d, float *row)
 {
     for (int32_t i = 0; i < d->f->ids.n; i++)
         row[i] = -100.0f;
-    row[d->written < d->n ? d->tokens[d->written] : d->f->ids.end] = 100.0f;
+    bool more = d->written < d->n && d->n_windows <= 1;
+    row[more ? d->tokens[d->written] : d->f->ids.end] = 100.0f;
     d->written++;
 }
 
@@ -715,6 +721,41 @@ static ak_status spell_dictated(void *user, const int32_t *tokens, size_t n, con
     return AKUNU_OK;
 }
 
+static ak_status encode_dictated(void *user, uint64_t first, uint32_t n, struct ak_error *error)
+{
+    struct dictation *d = user;
+    (void)n, (void)error;
+    ck_assert_uint_lt(d->n_windows, 8);
+    d->windows[d->n_windows++] = first;
+    return AKUNU_OK;
+}
+
+/* The row before a token of text attends to where that is said, the last one to what follows. A
+ * token that takes no time is less sure of its place than the one after it. */
+static ak_status score_dictated(void *user, const int32_t *tokens, size_t n, float *probabilities,
+                                struct ak_speech_scores *scores, struct ak_error *error)
+{
+    enum { POSITIONS = 1500, BEFORE = 2 /* start, no_timestamps, then the text */ };
+    const struct dictation *d = user;
+    (void)error;
+    *scores = (struct ak_speech_scores){ ak_alloc(n * POSITIONS, sizeof(float)), 1, n, POSITIONS };
+    if (!scores->data)
+        return ak_fail_memory(error, "scores", n * POSITIONS * sizeof(float));
+    memset(scores->data, 0, n * POSITIONS * sizeof(float));
+    ck_assert(tokens[0] == d->f->ids.start && tokens[1] == d->f->ids.no_timestamps);
+    ck_assert_int_eq(tokens[n - 1], d->f->ids.end);
+    for (size_t i = 0; i + BEFORE < n; i++) {
+        float *row = scores->data + (i + BEFORE - 1) * POSITIONS;
+        bool is_last = i + BEFORE + 1 == n, takes_time = is_last || d->at[i + 1] > d->at[i];
+        uint32_t end = is_last || !takes_time ? POSITIONS : d->at[i + 1];
+        for (uint32_t at = d->at[i] - (takes_time ? 0 : 10); at < end; at++)
+            row[at] = 20.0f;
+    }
+    for (size_t i = 0; i + 1 < n; i++)
+        probabilities[i] = 0.5f;
+    return AKUNU_OK;
+}
+
 static ak_status collect_text(void *user, const struct ak_speech_segment *s, struct ak_error *error)
 {
     (void)error;
@@ -723,50 +764,69 @@ static ak_status collect_text(void *user, const struct ak_speech_segment *s, str
     return AKUNU_OK;
 }
 
-/* Transcribes a window, which begins at frame `first` of the clip and whose tokens are pieces of
- * text, and times where a piece is "@": half a second for each text. Returns the number of
- * attempts. *found, if it is not NULL, has room for 256 bytes and gets the texts of the segments,
- * each followed by a bar. */
+/* The tokens are pieces of text, and times where a piece is "@": half a second for each text. Only
+ * the first window has them. */
+static void dictation_begin(struct dictation *d, const char *const *pieces)
+{
+    *d = (struct dictation){ .f = formula_new(51864) };
+    int32_t time = d->f->ids.first_time;
+    for (; pieces[d->n]; d->n++) {
+        bool is_time = pieces[d->n][0] == '@';
+        d->pieces[d->n] = pieces[d->n];
+        d->tokens[d->n] = is_time ? time : 1000 + (int32_t)d->n;
+        time += is_time ? 0 : 25;
+    }
+}
+
+static struct ak_speech_clip dictation_clip(struct dictation *d)
+{
+    return (struct ak_speech_clip){ .user = d,
+                                    .n_frames = 3000,
+                                    .encode = encode_dictated,
+                                    .model = { d, begin_dictated, step_dictated },
+                                    .text = spell_dictated,
+                                    .score = score_dictated };
+}
+
+static struct ak_speech_task dictation_task(const struct dictation *d)
+{
+    static const float temperatures[] = { 0.0f, 0.0f };
+    return (struct ak_speech_task){ .tokens = &d->f->ids,
+                                    .context = 448,
+                                    .end = UINT64_MAX,
+                                    .timestamps = true,
+                                    .max_tokens = 16,
+                                    .blank = -1,
+                                    .temperatures = temperatures,
+                                    .n_temperatures = 2,
+                                    .length_penalty = -1.0f,
+                                    .max_compression = 1.2f,
+                                    .max_no_speech = NAN,
+                                    .min_log_prob = NAN,
+                                    .hallucination_silence = NAN };
+}
+
+/* Transcribes a window, which begins at frame `first` of the clip. Returns the number of attempts.
+ * *found, if it is not NULL, has room for 256 bytes and gets the texts of the segments, each
+ * followed by a bar. */
 static size_t transcribe_dictated(const char *const *pieces, uint64_t first, const uint64_t *breaks,
                                   size_t n_breaks, char *found)
 {
-    static const float temperatures[] = { 0.0f, 0.0f };
     char text[1024] = "";
     struct ak_error error = { 0 };
-    struct formula *f = formula_new(51864);
-    struct dictation d = { .f = f };
-    int32_t time = f->ids.first_time;
-    for (; pieces[d.n]; d.n++) {
-        bool is_time = pieces[d.n][0] == '@';
-        d.pieces[d.n] = pieces[d.n];
-        d.tokens[d.n] = is_time ? time : 1000 + (int32_t)d.n;
-        time += is_time ? 0 : 25;
-    }
-    struct ak_speech_clip clip = { .user = &d,
-                                   .n_frames = first + 3000,
-                                   .breaks = breaks,
-                                   .n_breaks = n_breaks,
-                                   .encode = encode_alike,
-                                   .model = { &d, begin_dictated, step_dictated },
-                                   .text = spell_dictated };
-    struct ak_speech_task task = { .tokens = &f->ids,
-                                   .context = 448,
-                                   .first = first,
-                                   .end = UINT64_MAX,
-                                   .timestamps = true,
-                                   .max_tokens = 16,
-                                   .blank = -1,
-                                   .temperatures = temperatures,
-                                   .n_temperatures = 2,
-                                   .length_penalty = -1.0f,
-                                   .max_compression = 1.2f,
-                                   .max_no_speech = NAN,
-                                   .min_log_prob = NAN };
+    struct dictation d;
+    dictation_begin(&d, pieces);
+    struct ak_speech_clip clip = dictation_clip(&d);
+    struct ak_speech_task task = dictation_task(&d);
+    clip.n_frames = first + 3000;
+    clip.breaks = breaks;
+    clip.n_breaks = n_breaks;
+    task.first = first;
     ck_assert_msg(ak_speech_transcribe(&clip, &task, collect_text, text, &error) == AKUNU_OK, "%s",
                   error.message);
     if (found)
         memcpy(found, text, 256);
-    formula_free(f);
+    formula_free(d.f);
     return d.n_begun;
 }
 
@@ -823,6 +883,157 @@ START_TEST(segments_are_utf8)
 }
 END_TEST
 
+/* ---- Words -------------------------------------------------------------- */
+/* Appends "start-end text: word start-end, word start-end|" to a string. */
+static ak_status collect_words(void *user, const struct ak_speech_segment *s,
+                               struct ak_error *error)
+{
+    char *out = (char *)user + strlen(user);
+    (void)error;
+    out += sprintf(out, "%.2f-%.2f%.*s:", s->start, s->end, (int)s->n_bytes, s->text);
+    for (size_t i = 0; i < s->n_words; i++)
+        out += sprintf(out, "%s%.*s %.2f-%.2f", i ? "," : "", (int)s->words[i].n_bytes,
+                       s->words[i].text, s->words[i].start, s->words[i].end);
+    strcpy(out, "|");
+    return AKUNU_OK;
+}
+
+static const char *const two_segments[] = { "@", " one", "@", "@", " two", " six", "@", NULL };
+
+/* Times of segments are those of their words. The first word is aligned with all that is before it,
+ * and shortened to twice the longest median of 0.7 s, as after any pause. If the text does not end
+ * in a time, the next window begins after the last word. */
+START_TEST(segments_follow_their_words)
+{
+    static const struct {
+        const char *pieces[8];
+        uint32_t at[4]; /* steps of 20 ms */
+        bool timestamps;
+        const char *segments;
+        size_t n_windows;
+        uint64_t next; /* first frame of the second window */
+    } cases[] = {
+        { { "@", " one", " two" },
+          { 1300, 1325, 1350 },
+          true,
+          "25.10-27.00 one two: one 25.10-26.50, two 26.50-27.00|27.00-30.00:|",
+          2,
+          2700 },
+        { { "@", " one", " two", "@" },
+          { 1300, 1325, 1350 },
+          true,
+          "25.10-27.00 one two: one 25.10-26.50, two 26.50-27.00|",
+          1,
+          0 },
+        { { " one", " two" },
+          { 1300, 1325, 1350 },
+          false,
+          "25.10-27.00 one two: one 25.10-26.50, two 26.50-27.00|",
+          1,
+          0 },
+        { { "@", " one", "@", "@", " two", " six", "@" },
+          { 1300, 1325, 1350, 1400 },
+          true,
+          "25.10-26.50 one: one 25.10-26.50|26.50-28.00 two six: two 26.50-27.00, six "
+          "27.00-28.00|",
+          1,
+          0 },
+        /* a segment that takes no time is none */
+        { { "@", " one", "@", "@", " two", "@" },
+          { 1300, 1325, 1325 },
+          true,
+          "25.10-26.50 one: one 25.10-26.50|26.50-26.50:|",
+          1,
+          0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char found[512] = "";
+        struct ak_error error = { 0 };
+        struct dictation d;
+        dictation_begin(&d, cases[i].pieces);
+        struct ak_speech_clip clip = dictation_clip(&d);
+        struct ak_speech_task task = dictation_task(&d);
+        d.at = cases[i].at;
+        task.words = true;
+        task.timestamps = cases[i].timestamps;
+        ck_assert_msg(ak_speech_transcribe(&clip, &task, collect_words, found, &error) == AKUNU_OK,
+                      "%s", error.message);
+        ck_assert_str_eq(found, cases[i].segments);
+        ck_assert_uint_eq(d.n_windows, cases[i].n_windows);
+        ck_assert_uint_eq(d.windows[0], 0);
+        ck_assert_uint_eq(d.windows[1], cases[i].next);
+        formula_free(d.f);
+    }
+}
+END_TEST
+
+/* Without memory a transcription fails and leaves nothing, wherever that is. */
+START_TEST(without_memory)
+{
+    static const uint32_t at[] = { 1300, 1325, 1350, 1400 };
+    char found[512];
+    ak_status status = AKUNU_ERROR_MEMORY;
+    for (long n = 0; status != AKUNU_OK; n++) {
+        struct ak_error error = { 0 };
+        struct dictation d;
+        dictation_begin(&d, two_segments);
+        struct ak_speech_clip clip = dictation_clip(&d);
+        struct ak_speech_task task = dictation_task(&d);
+        d.at = at;
+        task.words = true;
+        found[0] = '\0';
+        refuse_allocation(n);
+        status = ak_speech_transcribe(&clip, &task, collect_words, found, &error);
+        ck_assert(status == (allow_allocations() ? AKUNU_ERROR_MEMORY : AKUNU_OK));
+        formula_free(d.f);
+    }
+    ck_assert_str_eq(found, "25.10-26.50 one: one 25.10-26.50|26.50-28.00 two six: two "
+                            "26.50-27.00, six 27.00-28.00|");
+}
+END_TEST
+
+/* ---- Length ------------------------------------------------------------- */
+static ak_status count_tokens(void *user, const struct ak_speech_segment *s, struct ak_error *error)
+{
+    (void)error;
+    *(size_t *)user += s->n_tokens;
+    return AKUNU_OK;
+}
+
+/* A model that never ends writes half of the context, or what it may, and the context is all there
+ * is: the last token is not read. */
+START_TEST(longest_texts)
+{
+    static const uint32_t cases[][2] = { { 0, 12 }, { 5, 5 }, { 23, 23 }, { 24, 23 }, { 99, 23 } };
+    static const float temperature = 0.0f;
+    struct formula *f = formula_new(51864);
+    struct ak_speech_clip clip = {
+        .user = f, .n_frames = 100, .encode = encode, .model = { f, begin, step }, .text = get_text
+    };
+    struct ak_speech_task task = { .tokens = &f->ids,
+                                   .context = 24,
+                                   .end = UINT64_MAX,
+                                   .suppressed = &f->ids.end,
+                                   .n_suppressed = 1,
+                                   .blank = BLANK,
+                                   .temperatures = &temperature,
+                                   .n_temperatures = 1,
+                                   .length_penalty = -1.0f,
+                                   .max_compression = NAN,
+                                   .max_no_speech = NAN,
+                                   .min_log_prob = NAN };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_error error = { 0 };
+        size_t n = 0;
+        task.max_tokens = cases[i][0];
+        ck_assert_int_eq(ak_speech_transcribe(&clip, &task, count_tokens, &n, &error), AKUNU_OK);
+        ck_assert_uint_eq(n, cases[i][1]);
+    }
+    formula_free(f);
+}
+END_TEST
+
+/* ---- Chunks ------------------------------------------------------------- */
 /* Where at least 2 s were cut out between the ranges of a chunk: frames of the chunk, in which
  * ranges are 0.1 s apart. */
 START_TEST(breaks_of_chunks)
@@ -1140,28 +1351,139 @@ START_TEST(every_logit_of_a_grammar)
 }
 END_TEST
 
-START_TEST(refused)
+/* A grammar that allows no token and no end. */
+static ak_status find_none(void *user, const int32_t *written, size_t n,
+                           struct ak_speech_allowed *out, struct ak_error *error)
+{
+    static const uint32_t none[51864 / 32 + 1];
+    (void)user, (void)written, (void)n, (void)error;
+    *out = (struct ak_speech_allowed){ .tokens = none, .more = true, .penalty = INFINITY };
+    return AKUNU_OK;
+}
+
+/* Then the text ends where it would begin. */
+START_TEST(constrained_to_nothing)
+{
+    static const struct ak_speech_constraint constraint = { NULL, find_none };
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    int32_t prompt[] = { f->ids.start, f->ids.no_timestamps };
+    struct ak_speech_rules rules = { .tokens = &f->ids, .blank = BLANK };
+    struct ak_speech_model model = { f, begin, step };
+    for (int beams = 0; beams < 2; beams++) {
+        struct ak_speech_search search = { .prompt = prompt,
+                                           .n_prompt = 2,
+                                           .rules = &rules,
+                                           .constraint = &constraint,
+                                           .n_texts = beams ? TEXTS : 1,
+                                           .beams = beams,
+                                           .patience = 1.0f,
+                                           .length_penalty = 1.0f,
+                                           .max_tokens = 12 };
+        struct ak_speech_text text;
+        ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_OK);
+        ck_assert_uint_eq(text.n, 0);
+        ck_assert(is_near(text.sum, 0.0));
+        ak_speech_text_free(&text);
+    }
+    formula_free(f);
+}
+END_TEST
+
+/* The latest first time: none, the first, the last, one beyond. */
+START_TEST(first_times)
+{
+    static const struct {
+        int32_t latest, n; /* times that may be first */
+    } cases[] = { { -1, AK_SPEECH_TIMES }, { 0, 1 },       { 50, 51 },
+                  { 1499, 1500 },          { 1500, 1501 }, { 1501, AK_SPEECH_TIMES } };
+    static float logits[51865];
+    struct ak_error error;
+    struct ak_speech_tokens ids;
+    ck_assert_int_eq(ak_speech_tokens_find(51865, &ids, &error), AKUNU_OK);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const struct ak_speech_rules rules = {
+            .tokens = &ids, .timestamps = true, .latest_start = cases[c].latest, .blank = BLANK
+        };
+        memset(logits, 0, sizeof logits);
+        ak_speech_rules_apply(&rules, NULL, NULL, 0, logits);
+        for (int32_t i = 0; i < ids.n; i++)
+            ck_assert_msg((logits[i] > -INFINITY) ==
+                              (i >= ids.first_time && i < ids.first_time + cases[c].n),
+                          "latest %d, token %d", (int)cases[c].latest, (int)i);
+    }
+}
+END_TEST
+
+/* At a temperature of 0 there is one text, however many are asked for. */
+START_TEST(greedy_is_one_text)
 {
     struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    int32_t prompt[] = { f->ids.start, f->ids.no_timestamps };
+    struct ak_speech_rules rules = { .tokens = &f->ids, .blank = BLANK };
+    struct ak_speech_search search = { .prompt = prompt,
+                                       .n_prompt = 2,
+                                       .rules = &rules,
+                                       .n_texts = TEXTS,
+                                       .length_penalty = -1.0f,
+                                       .max_tokens = 6 };
+    struct ak_speech_model model = { f, begin, step_alone };
+    struct ak_speech_text text;
+    ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_OK);
+    ck_assert_uint_gt(text.n, 1);
+    ak_speech_text_free(&text);
+    formula_free(f);
+}
+END_TEST
+
+START_TEST(refused)
+{
+    static const struct {
+        uint32_t n_texts, max_tokens;
+        size_t n_prompt, start;
+        bool beams;
+        float patience;
+        const char *message; /* NULL: it is taken */
+    } cases[] = {
+        { 1, 1, 1, 0, false, 1.0f, NULL },
+        { AK_SPEECH_TEXTS_MAX, 1, 1, 0, true, 16.0f, NULL },
+        { 0, 1, 1, 0, false, 1.0f, "0 texts at once; expected 1 to 64" },
+        { AK_SPEECH_TEXTS_MAX + 1, 1, 1, 0, false, 1.0f, "65 texts at once; expected 1 to 64" },
+        { 1, 0, 1, 0, false, 1.0f, "no prompt, or no room for a token" },
+        { 1, 1, 0, 0, false, 1.0f, "no prompt, or no room for a token" },
+        { 1, 1, 1, 1, false, 1.0f, "no prompt, or no room for a token" },
+        { 2, 1, 1, 0, true, NAN, "patience is nan; expected more than 0, to 16" },
+        { 2, 1, 1, 0, true, 0.0f, "patience is 0; expected more than 0, to 16" },
+        { 2, 1, 1, 0, true, 17.0f, "patience is 17; expected more than 0, to 16" },
+        { 2, 1, 1, 0, true, 0.2f, "patience is 0.2; expected more than 0, to 16" }, /* 0 texts */
+    };
+    struct ak_error error = { 0 };
     struct ak_speech_tokens ids;
-    ck_assert_int_eq(ak_speech_tokens_find(32000, &ids, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ak_speech_tokens_find(51863, &ids, &error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ak_speech_tokens_find(51867, &ids, &error), AKUNU_ERROR_UNSUPPORTED);
     struct formula *f = formula_new(51865);
     int32_t prompt[] = { f->ids.start };
     struct ak_speech_rules rules = { .tokens = &f->ids, .blank = -1 };
-    struct ak_speech_search search = { .prompt = prompt,
-                                       .n_prompt = 1,
-                                       .rules = &rules,
-                                       .n_texts = AK_SPEECH_TEXTS_MAX + 1,
-                                       .patience = 1.0f,
-                                       .max_tokens = 1 };
     struct ak_speech_model model = { f, begin, step };
-    struct ak_speech_text text;
-    ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_ERROR_ARGUMENT);
-    ck_assert_ptr_null(text.tokens);
-    search.n_texts = 2;
-    search.beams = true;
-    search.patience = NAN;
-    ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_ERROR_ARGUMENT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_speech_search search = { .prompt = prompt,
+                                           .n_prompt = cases[i].n_prompt,
+                                           .start = cases[i].start,
+                                           .rules = &rules,
+                                           .n_texts = cases[i].n_texts,
+                                           .beams = cases[i].beams,
+                                           .patience = cases[i].patience,
+                                           .max_tokens = cases[i].max_tokens };
+        struct ak_speech_text text;
+        ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error),
+                         cases[i].message ? AKUNU_ERROR_ARGUMENT : AKUNU_OK);
+        if (cases[i].message) {
+            ck_assert_str_eq(error.message, cases[i].message);
+            ck_assert_ptr_null(text.tokens);
+        }
+        ak_speech_text_free(&text);
+    }
     formula_free(f);
 }
 END_TEST
@@ -1181,11 +1503,17 @@ int main(void)
     tcase_add_test(any, ends_of_characters);
     tcase_add_test(any, segments_are_utf8);
     tcase_add_test(any, repetition_after_a_break);
+    tcase_add_test(any, segments_follow_their_words);
+    tcase_add_test(any, without_memory);
+    tcase_add_test(any, longest_texts);
     tcase_add_test(any, breaks_of_chunks);
     tcase_add_test(any, prompts_as_faster_whisper);
     tcase_add_loop_test(any, constrained, 0, 6);
     tcase_add_test(any, constrained_to_one_text);
+    tcase_add_test(any, constrained_to_nothing);
     tcase_add_test(any, every_logit_of_a_grammar);
+    tcase_add_test(any, first_times);
+    tcase_add_test(any, greedy_is_one_text);
     tcase_add_test(any, refused);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);

@@ -122,27 +122,105 @@ START_TEST(words_as_openai_whisper)
 }
 END_TEST
 
-/* A word of 2 s after a pause: openai/whisper shortens it to twice the median of 0.5 s if it ends
- * more than four times the median after the text before. */
+/* What openai/whisper makes of words after a pause: if the first one ends more than four times the
+ * median of their lengths after the text before it, neither it nor the second one is longer than
+ * twice the median. */
 START_TEST(after_a_pause)
 {
     static const size_t ends[] = { 4, 8, 12 };
-    static const uint32_t at[] = { 0, 100, 125, 150 };
     static const float probabilities[] = { 0.5f, 0.5f, 0.5f };
     static const struct {
-        double last_end, start;
-    } cases[] = { { 0.02, 0.0 }, { 0.0, 0.0 }, { -0.02, 1.0 } };
-    const struct ak_speech_spoken spoken = { " one two six", ends, at, probabilities, 3, true };
+        size_t n;
+        uint32_t at[4];
+        double last_end, times[3][2];
+    } cases[] = {
+        /* 2 s, with a median of 0.5 s, which end at the limit and after it */
+        { 3, { 0, 100, 125, 150 }, 0.02, { { 0.0, 2.0 }, { 2.0, 2.5 }, { 2.5, 3.0 } } },
+        { 3, { 0, 100, 125, 150 }, 0.0, { { 0.0, 2.0 }, { 2.0, 2.5 }, { 2.5, 3.0 } } },
+        { 3, { 0, 100, 125, 150 }, -0.02, { { 1.0, 2.0 }, { 2.0, 2.5 }, { 2.5, 3.0 } } },
+        /* 1.4 s, with a median of 0.3 s: what is left of the word begins before 1 s */
+        { 3, { 0, 70, 85, 100 }, 0.0, { { 0.8, 1.4 }, { 1.4, 1.7 }, { 1.7, 2.0 } } },
+        /* two words alone, both longer than twice the longest median of 0.7 s */
+        { 2, { 0, 150, 250 }, 0.0, { { 2.2, 3.6 }, { 3.6, 5.0 } } },
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ak_error error;
         struct akunu_word words[3];
-        struct ak_speech_span span = { .start = 0.0, .end = 3.0, .n_tokens = 3 };
+        size_t n = cases[i].n;
+        const struct ak_speech_spoken spoken = { " one two six", ends, cases[i].at,
+                                                 probabilities,  n,    true };
+        struct ak_speech_span span = { .end = (double)cases[i].at[n] * 0.02, .n_tokens = n };
         ck_assert_int_eq(
             ak_speech_find_words(&spoken, 0.0, cases[i].last_end, words, &span, 1, &error),
             AKUNU_OK);
-        ck_assert_uint_eq(span.n_words, 3);
-        ck_assert(is_near(words[0].start, cases[i].start) && is_near(words[0].end, 2.0));
-        ck_assert(is_near(span.start, cases[i].start) && is_near(span.end, 3.0));
+        ck_assert_uint_eq(span.n_words, n);
+        for (size_t k = 0; k < n; k++)
+            ck_assert_msg(is_near(words[k].start, cases[i].times[k][0]) &&
+                              is_near(words[k].end, cases[i].times[k][1]),
+                          "case %zu: word %zu from %g to %g", i, k, words[k].start, words[k].end);
+        ck_assert(is_near(span.start, words[0].start) && is_near(span.end, words[n - 1].end));
+    }
+}
+END_TEST
+
+/* ---- Texts that have no words ------------------------------------------- */
+static ak_status get_nothing(void *user, const int32_t *tokens, size_t n, const char **out,
+                             size_t *n_bytes, struct ak_error *error)
+{
+    (void)user, (void)tokens, (void)n, (void)error;
+    *out = "";
+    *n_bytes = 0;
+    return AKUNU_OK;
+}
+
+/* Fails at the second token. */
+static ak_status get_one(void *user, const int32_t *tokens, size_t n, const char **out,
+                         size_t *n_bytes, struct ak_error *error)
+{
+    if (tokens[0] != 1)
+        return ak_fail(error, AKUNU_ERROR_CANCELLED, "stopped");
+    return get_text(user, tokens, n, out, n_bytes, error);
+}
+
+static ak_status score_never(void *user, const int32_t *tokens, size_t n, float *probabilities,
+                             struct ak_speech_scores *scores, struct ak_error *error)
+{
+    (void)user, (void)tokens, (void)n, (void)probabilities, (void)scores, (void)error;
+    ck_abort_msg("nothing to align");
+    return AKUNU_OK;
+}
+
+/* Segments without a text, too long a text, and one that cannot be spelled keep their times. */
+START_TEST(nothing_to_align)
+{
+    static const int32_t tokens[] = { 1, 2 };
+    static const struct {
+        ak_status (*text)(void *user, const int32_t *tokens, size_t n, const char **out,
+                          size_t *n_bytes, struct ak_error *error);
+        uint32_t context;
+        size_t n_tokens;
+        ak_status status;
+    } cases[] = {
+        { get_text, 448, 0, AKUNU_OK },
+        { get_nothing, 448, 2, AKUNU_OK },
+        { get_text, 6, 2, AKUNU_OK },
+        { get_one, 448, 2, AKUNU_ERROR_CANCELLED },
+    };
+    struct ak_error error = { 0 };
+    struct speaker s;
+    ck_assert_int_eq(ak_speech_tokens_find(51864, &s.ids, &error), AKUNU_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ak_speech_timing timing = { 0 };
+        struct ak_speech_clip clip = { .user = &s, .text = cases[i].text, .score = score_never };
+        struct ak_speech_task task = { .tokens = &s.ids, .context = cases[i].context };
+        struct ak_speech_segment segment = {
+            .start = 1.0, .end = 2.5, .tokens = tokens, .n_tokens = cases[i].n_tokens
+        };
+        ck_assert_int_eq(ak_speech_time_words(&timing, &clip, &task, 3000, &segment, 1, &error),
+                         cases[i].status);
+        ck_assert_uint_eq(segment.n_words, 0);
+        ck_assert(is_near(segment.start, 1.0) && is_near(segment.end, 2.5));
+        ak_speech_timing_free(&timing);
     }
 }
 END_TEST
@@ -206,6 +284,7 @@ int main(void)
     TCase *any = tcase_create("any");
     tcase_add_loop_test(any, words_as_openai_whisper, 0, 4);
     tcase_add_test(any, after_a_pause);
+    tcase_add_test(any, nothing_to_align);
     tcase_add_test(any, silence_as_openai_whisper);
     suite_add_tcase(suite, any);
     SRunner *runner = srunner_create(suite);

@@ -13,6 +13,7 @@
 #include "speech/audio/mel.h"
 #include "speech/audio/ranges.h"
 #include "base/mem.h"
+#include "tests/out_of_memory.h"
 #include "tests/speech_clip.h"
 #include "speech/vad/detect.h"
 
@@ -99,10 +100,13 @@ START_TEST(probabilities_as_silero)
 
     /* cancelled, early and when there are ranges already */
     for (size_t stop_after = 3; stop_after <= n; stop_after += n - 3) {
+        struct ak_audio_range old;
         *h = (struct heard){ .stop_after = stop_after };
+        found = (struct ak_vad_ranges){ &old, 1, 2 };
         ck_assert_int_eq(ak_vad_detect(silero, audio, &params, false, hear, h, &found, &error),
                          AKUNU_ERROR_CANCELLED);
         ck_assert_uint_eq(h->n, stop_after);
+        ck_assert(!found.ranges && found.n == 0);
     }
     ak_audio_close(audio);
     free(samples);
@@ -243,6 +247,26 @@ START_TEST(padding_as_long_as_speech)
 }
 END_TEST
 
+/* Speech of just min_speech_ms is none, and one step more is some: before a pause and at the end.
+ */
+START_TEST(shortest_speech)
+{
+    static float steps[STEPS];
+    struct akunu_vad_params params = defaults();
+    struct ak_vad_segmenter s;
+    params.min_speech_ms = 96; /* three steps */
+    params.speech_pad_ms = 0;
+    for (size_t n = 1; n < 6; n++)
+        for (size_t first = 100; first + n <= STEPS; first += STEPS - n - 100) {
+            for (size_t i = 0; i < STEPS; i++)
+                steps[i] = i >= first && i < first + n ? 0.9f : 0.0f;
+            segment(&s, &params, false, steps);
+            ck_assert_msg(s.n == (n > 3), "%zu steps from %zu on: %zu ranges", n, first, s.n);
+            ak_vad_segmenter_free(&s);
+        }
+}
+END_TEST
+
 START_TEST(refused_parameters)
 {
     struct ak_vad_segmenter s;
@@ -254,6 +278,11 @@ START_TEST(refused_parameters)
     params = defaults();
     params.overlap_s = -1.0f;
     ck_assert_int_eq(ak_vad_segmenter_begin(&s, &params, false, &error), AKUNU_ERROR_ARGUMENT);
+    struct ak_vad_ranges r = { 0 };
+    struct ak_vad_chunk *chunks;
+    size_t n;
+    ck_assert_int_eq(ak_vad_chunks(&r, 0, &chunks, &n, &error), AKUNU_ERROR_ARGUMENT);
+    ck_assert(!chunks && n == 0);
 }
 END_TEST
 
@@ -320,9 +349,26 @@ START_TEST(damaged_files)
     memcpy(bytes, model, MODEL_BYTES);
     memcpy(bytes + MODEL_BYTES, model + 106, 60 + 128 * 129 * 3 * 2);
     expect_refused(path, bytes, MODEL_BYTES + 60 + 128 * 129 * 3 * 2, "is there twice");
-    for (size_t n = 0; n < MODEL_BYTES; n += n < 400 ? 1 : 9973)
-        expect_refused(path, model, n, NULL);
-    expect_refused(path, model, 106, "is missing");
+    for (size_t n = 0; n < MODEL_BYTES; n += n < 400 ? 1 : 9973) {
+        char message[100];
+        snprintf(message, sizeof message, "the end of the file (%zu bytes) is inside %s", n,
+                 n < 8   ? "the header" :
+                 n < 30  ? "the version" :
+                 n < 106 ? "the sizes of the model" :
+                 n < 166 ? "the header of a tensor" :
+                           "_model.");
+        expect_refused(path, model, n,
+                       n < 4    ? "not a GGML file" :
+                       n < 8    ? message :
+                       n < 18   ? "the name of the type has 10 bytes" :
+                       n == 106 ? "tensor _model.stft.forward_basis_buffer is missing" :
+                                  message);
+    }
+    /* a tensor of no dimension and no name, cut off before its type */
+    memcpy(bytes, model, 106);
+    memset(bytes + 106, 0, 12);
+    expect_refused(path, bytes, 114, "(114 bytes) is inside the header of a tensor");
+    expect_refused(path, bytes, 118, "tensor \"\": a Silero VAD model has none of that name");
     unlink(path);
     test_folder_end(&folder);
     free(model);
@@ -449,6 +495,51 @@ START_TEST(parts_of_ranges)
 }
 END_TEST
 
+/* ---- Memory ------------------------------------------------------------- */
+static bool ignore(float probability, void *user)
+{
+    (void)probability, (void)user;
+    return true;
+}
+
+/* Opens a model, finds ranges and groups them. */
+static ak_status find_chunks(struct ak_audio *audio, struct ak_vad_ranges *ranges,
+                             struct ak_vad_chunk **chunks, struct ak_error *error)
+{
+    char path[4096];
+    struct ak_silero *silero;
+    struct akunu_vad_params params = defaults();
+    size_t n;
+    AK_TRY(ak_silero_open(model_path(path), &silero, error));
+    ak_status status = ak_vad_detect(silero, audio, &params, false, ignore, NULL, ranges, error);
+    ak_free(silero);
+    AK_TRY(status);
+    return ak_vad_chunks(ranges, 10, chunks, &n, error);
+}
+
+/* Without memory each of them fails and leaves nothing, wherever that is. */
+START_TEST(without_memory)
+{
+    float *samples = malloc(SAMPLES * sizeof *samples);
+    test_speech_clip(samples, SAMPLES);
+    struct ak_audio *audio = open_samples(samples, SAMPLES);
+    ak_status status = AKUNU_ERROR_MEMORY;
+    for (long n = 0; status != AKUNU_OK; n++) {
+        struct ak_error error = { 0 };
+        struct ak_vad_ranges ranges = { 0 };
+        struct ak_vad_chunk *chunks = NULL;
+        refuse_allocation(n);
+        status = find_chunks(audio, &ranges, &chunks, &error);
+        ck_assert(status == (allow_allocations() ? AKUNU_ERROR_MEMORY : AKUNU_OK));
+        ck_assert((chunks != NULL) == (status == AKUNU_OK));
+        ak_vad_ranges_free(&ranges);
+        ak_free(chunks);
+    }
+    ak_audio_close(audio);
+    free(samples);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("vad");
@@ -459,12 +550,14 @@ int main(void)
     tcase_add_test(tcase, ranges_as_whisper_cpp);
     tcase_add_test(tcase, kept_cuts);
     tcase_add_test(tcase, padding_as_long_as_speech);
+    tcase_add_test(tcase, shortest_speech);
     tcase_add_test(tcase, refused_parameters);
     tcase_add_test(tcase, damaged_files);
     tcase_add_test(tcase, ranges_as_a_clip);
     tcase_add_test(tcase, times_of_ranges);
     tcase_add_test(tcase, chunks_of_30_s);
     tcase_add_test(tcase, parts_of_ranges);
+    tcase_add_test(tcase, without_memory);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
