@@ -137,8 +137,8 @@ struct akunu_word {
     size_t n_bytes;
 };
 
-/* A segment. If it has no text (n_bytes 0), it has no tokens
- * either. Texts are UTF-8, with U+FFFD for bytes that are not a character. */
+/* A segment. One without text (n_bytes 0) has no tokens either. Texts are UTF-8, with U+FFFD for
+ * bytes that are not a character. */
 struct akunu_segment {
     uint32_t id;       /* 0, 1, … */
     uint64_t window;   /* first frame of its window, in units of 10 ms */
@@ -151,8 +151,8 @@ struct akunu_segment {
      * probability of silence */
     float temperature;
     double mean_log_prob, compression, no_speech;
-    /* [n_words], if word_times or hallucination_silence is set; `start` and `end` then follow them
-     */
+    /* [n_words], if word_times or hallucination_silence is set; `start` and `end` then follow
+     * them */
     const struct akunu_word *words;
     size_t n_words;
     /* [n_tokens]: probability of each token among those allowed there, before the temperature */

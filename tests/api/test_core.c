@@ -290,6 +290,7 @@ START_TEST(sessions)
     failed_with(AKUNU_ERROR_ARGUMENT, "416");
     ck_assert_uint_eq(akunu_sequence_length(s, a), 3);
 
+    ck_assert_int_eq(akunu_session_prefill(s, b, NULL, NULL, NULL, &last), AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_session_prefill(s, b, &(struct akunu_ids){ NULL, 1 }, NULL, NULL, &last),
                      AKUNU_ERROR_ARGUMENT);
     ck_assert_int_eq(akunu_session_prefill(s, b, &(struct akunu_ids){ ids, 3 }, NULL, NULL, NULL),
@@ -533,6 +534,9 @@ START_TEST(saved)
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "where the number of restored tokens goes");
     forget();
+    ck_assert_int_eq(akunu_sequence_restore(s, b, NULL, &cache, &n), AKUNU_ERROR_ARGUMENT);
+    failed_with(AKUNU_ERROR_ARGUMENT, "where the number of restored tokens goes");
+    forget();
     ck_assert_int_eq(akunu_sequence_restore(s, b, &(struct akunu_ids){ NULL, 2 }, &cache, &n),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "where the number of restored tokens goes");
@@ -726,7 +730,6 @@ START_TEST(parallel)
     ck_assert_int_eq(akunu_sequence_rewind(s, sequences[0], 0), AKUNU_OK);
 
     /* a failure leaves no forks, and fills the results */
-    g.cancel = NULL;
     sequences[1] = sequences[2] = 7;
     heard[0] = (struct heard){ .cancel_at = 1 };
     memset(r, 0x5a, sizeof r);

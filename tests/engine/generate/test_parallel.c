@@ -342,7 +342,7 @@ START_TEST(refused)
     check_refused(session, sequence, COMPLETIONS + 1, text.ids, 20, AKUNU_ERROR_ARGUMENT,
                   "max_sequences");
     ck_assert_int_eq(akunu_sequence_rewind(session, sequence, 0), AKUNU_OK);
-    check_refused(session, sequence, 2, NULL, 20, AKUNU_ERROR_ARGUMENT, "the ids are NULL");
+    check_refused(session, sequence, 2, NULL, 20, AKUNU_ERROR_ARGUMENT, "the prompt is NULL");
     check_refused(session, sequence, 2, text.ids, 0, AKUNU_ERROR_ARGUMENT,
                   "the prompt has no tokens");
     check_refused(session, 3, 2, text.ids, 20, AKUNU_ERROR_ARGUMENT, "there is no sequence 3");
