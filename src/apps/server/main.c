@@ -281,7 +281,7 @@ static int serve(const struct cli_options *o, int argc, char **argv)
     struct cli_text key = { 0 }, certificate = { 0 };
     char why[CLI_SHOWN_BYTES * 4];
     pthread_mutex_init(&s.lock, NULL);
-    pthread_mutex_init(&s.worker.lock, NULL);
+    server_init_lock(&s);
     pthread_cond_init(&s.worker.has_task, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);

@@ -247,6 +247,8 @@ void server_expire_waiters(struct server_model *m);
 /* ---- Large bodies: worker.c --------------------------------------------- */
 /* server_ask_model in this thread, or in the worker's if the body is large. */
 void server_handle(struct server *s, struct http_exchange *x);
+/* Makes the lock of the two threads. */
+void server_init_lock(struct server *s);
 /* Around work on a request's own data that may take long: others are handled meanwhile. Nothing in
  * this thread has called http_answer before. */
 void server_unlock(struct server *s);

@@ -14,16 +14,27 @@ struct server_task {
 
 static _Thread_local bool is_worker;
 
+/* A thread that takes the lock twice, or gives up one that it does not hold, would corrupt what
+ * others work on, or wait for ever. */
+void server_init_lock(struct server *s)
+{
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&s->worker.lock, &kind);
+    pthread_mutexattr_destroy(&kind);
+}
+
 void server_unlock(struct server *s)
 {
-    if (is_worker)
-        pthread_mutex_unlock(&s->worker.lock);
+    if (is_worker && pthread_mutex_unlock(&s->worker.lock) != 0)
+        abort();
 }
 
 void server_lock(struct server *s)
 {
-    if (is_worker)
-        pthread_mutex_lock(&s->worker.lock);
+    if (is_worker && pthread_mutex_lock(&s->worker.lock) != 0)
+        abort();
 }
 
 static struct server_task *wait_for_task(struct server *s)

@@ -633,6 +633,24 @@ START_TEST(offsets_at_a_stop)
 }
 END_TEST
 
+/* A request has up to 64 stop sequences. */
+START_TEST(many_stops)
+{
+    enum { MOST = 64 };
+    char body[512];
+    for (int n = MOST; n <= MOST + 1; n++) {
+        char *to = body + sprintf(body, "{\"prompt\": \"a\", \"max_tokens\": 1, \"stop\": [\"a\"");
+        for (int i = 1; i < n; i++)
+            to += sprintf(to, ",\"b\"");
+        strcpy(to, "]}");
+        struct answer a = ask(&server, TEXT, body);
+        json_t *value = json_of(&a, n > MOST ? 400 : 200);
+        ck_assert(n <= MOST || strcmp(text_at(value, "error.param"), "stop") == 0);
+        json_decref(value);
+    }
+}
+END_TEST
+
 /* Templates get the arguments of an earlier call as Python's json.loads reads them. The values are
  * those of transformers 5.24. */
 START_TEST(arguments_of_earlier_calls)
@@ -1334,6 +1352,9 @@ START_TEST(large_bodies)
         { "/completion", "\"prompt\": \"Once\", \"n_predict\": 4, \"grammar\": \"root ::= [a-z]+\"",
           200 },
         { "/tokenize", "\"content\": \"Once upon\"", 200 },
+        { "/detokenize", "\"tokens\": [72, 73]", 200 },
+        { "/infill", "\"input_prefix\": \"a\"", 400 },
+        { "/apply-template", "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]", 200 },
         { "/v1/embeddings", "\"input\": \"Once\"", 200 },
         { CHAT, "\"messages\": 5", 400 },
         { "/completion", "\"prompt\": \"Once\", \"grammar\": \"root ::= [\"", 400 },
@@ -1576,6 +1597,7 @@ int main(void)
                                    offsets_after_bos,
                                    long_tokens,
                                    offsets_at_a_stop,
+                                   many_stops,
                                    arguments_of_earlier_calls,
                                    long_integers,
                                    schemas_and_tools,
