@@ -38,7 +38,7 @@ START_TEST(keys)
     } cases[] = {
         { "", 401 },
         { "Authorization: Bearer one\r\n", 200 },
-        { "authorization: bearer  two\r\n", 200 },
+        { "authorization: bearer    two\r\n", 200 },
         { "x-api-key: two\r\n", 200 },
         { "x-api-key: tw\r\n", 401 },
         { "Authorization: Bearer one two\r\n", 401 },
@@ -374,6 +374,24 @@ START_TEST(ends_while_embedding)
 }
 END_TEST
 
+/* A server that ends drops the large bodies that wait for their thread. */
+START_TEST(ends_with_large_bodies)
+{
+    enum { CLIENTS = 8, BYTES = 1 << 18 };
+    struct child child = start_server(NULL);
+    char *body = malloc(BYTES + 64);
+    int fds[CLIENTS];
+    sprintf(body, "{\"content\": \"%0*d\", \"with_pieces\": true}", BYTES, 0);
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = begin_request(&child, "POST", "/tokenize", "", body);
+    free(body);
+    end_at_once(&child);
+    ck_assert_int_eq(stop_server(&child, 0), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+}
+END_TEST
+
 /* ---- Hashing the model ------------------------------------------------------ */
 /* Starts a server whose model becomes a pipe after it was loaded, and asks for a receipt, which
  * waits for the hash of that. Returns the end of the pipe that the server reads. */
@@ -470,10 +488,19 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = { keys,         hidden_keys,      logged,
-                                   unix_sockets, without_open_mpi, without_input,
-                                   under_mpirun, sleeps,           ends_while_embedding,
-                                   hash_in_time, hash_that_fails,  ends_while_hashing,
+    const TTest *const tests[] = { keys,
+                                   hidden_keys,
+                                   logged,
+                                   unix_sockets,
+                                   without_open_mpi,
+                                   without_input,
+                                   under_mpirun,
+                                   sleeps,
+                                   ends_while_embedding,
+                                   ends_with_large_bodies,
+                                   hash_in_time,
+                                   hash_that_fails,
+                                   ends_while_hashing,
                                    NULL };
     return run_server_tests("life", NULL, NULL, tests);
 }

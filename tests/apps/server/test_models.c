@@ -266,6 +266,7 @@ START_TEST(memory_of_requests)
     enum { N = 200000 };
     const char *const flags[] = { "--memory", "0.1", NULL };
     start(flags);
+    uint64_t before = metric("memory_bytes");
     char *body = malloc(3 * N + 64);
     strcpy(body, "{\"prompt\": [1");
     size_t n = strlen(body);
@@ -281,6 +282,7 @@ START_TEST(memory_of_requests)
     json_decref(json_of(&a, 413));
     free(body);
     json_decref(ask_one("model.gguf", 200));
+    ck_assert_uint_eq(metric("memory_bytes"), before); /* without the bodies */
     stop();
 }
 END_TEST
