@@ -80,6 +80,21 @@ START_TEST(raw_requests)
 }
 END_TEST
 
+/* Asks for /health on a connection that stays. */
+static void ask_health(int fd)
+{
+    static const char request[] = LINE "Host: localhost\r\n\r\n";
+    char text[1024];
+    size_t n = 0;
+    send_text(fd, request, strlen(request));
+    while (n == 0 || text[n - 1] != '}') {
+        ssize_t got = recv(fd, text + n, sizeof text - n, 0);
+        ck_assert_int_gt(got, 0);
+        n += (size_t)got;
+    }
+    ck_assert_int_eq(strncmp(text, "HTTP/1.1 200", 12), 0);
+}
+
 /* ---- Clients that do nothing -------------------------------------------- */
 /* Waits until the server has only the connections that the test has open. */
 static void wait_for_connections(const struct child *child, int n)
@@ -161,17 +176,15 @@ static int begin_unread(const struct child *child, int n)
 START_TEST(unread_answers)
 {
     enum { FIRST = 20, STREAMS = 18 };
-    static const char health[] = LINE "Host: localhost\r\n";
-    char folder[] = "/tmp/akunu-unread-XXXXXX", path[64], text[256];
+    static const char last[] = LINE "Host: localhost\r\n" END;
+    char folder[] = "/tmp/akunu-unread-XXXXXX", path[64];
     const char *const flags[] = { "--host", path, "--timeout", "2", "--metrics", NULL };
     int fds[STREAMS + 1], n_whole = 0;
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/s.sock", folder);
     struct child child = start_server(flags);
     int kept = open_connection(&child);
-    snprintf(text, sizeof text, "%s\r\n", health);
-    send_text(kept, text, strlen(text));
-    ck_assert_int_gt(recv(kept, text, sizeof text, 0), 0);
+    ask_health(kept);
     for (int i = 0; i <= STREAMS; i++)
         fds[i] = begin_unread(&child, i < STREAMS ? FIRST + i : 0);
     wait_for_connections(&child, 1);
@@ -181,8 +194,7 @@ START_TEST(unread_answers)
         free(a.text);
     }
     ck_assert_int_lt(n_whole, STREAMS);
-    send_text(kept, health, strlen(health));
-    send_text(kept, END, strlen(END));
+    send_text(kept, last, strlen(last));
     struct answer a = read_answer(kept);
     json_decref(json_of(&a, 200));
     ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
@@ -203,17 +215,20 @@ START_TEST(many_connections)
         return;
     limit.rlim_cur = 2 * MANY;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY - 1; i++)
         fds[i] = open_connection(&server);
-    ck_assert_int_eq(recv(fds[0], &byte, 1, 0), 0);
-    for (int i = 1; i < MANY; i++)
+    ask_health(fds[0]); /* so it is idle for a shorter time than the next */
+    fds[MANY - 1] = open_connection(&server);
+    ck_assert_int_eq(recv(fds[1], &byte, 1, 0), 0);
+    close(fds[1]);
+    for (int i = 0; i < MANY; i += i == 0 ? 2 : 1)
         ck_assert_int_lt(recv(fds[i], &byte, 1, MSG_DONTWAIT), 0);
-    for (int i = 1; i < MANY; i += MANY - 2) { /* the oldest and the newest of the others */
+    for (int i = 2; i < MANY; i += MANY - 3) { /* the oldest and the newest of the others */
         send_text(fds[i], LINE "Host: localhost\r\n" END, strlen(LINE "Host: localhost\r\n" END));
         struct answer a = read_answer(fds[i]);
         json_decref(json_of(&a, 200));
     }
-    for (int i = 0; i < MANY - 1; i += i == 0 ? 2 : 1)
+    for (int i = 0; i < MANY - 1; i += i == 0 ? 3 : 1)
         close(fds[i]);
 }
 END_TEST
