@@ -1337,6 +1337,30 @@ static char *enlarge(const char *members)
     return body;
 }
 
+/* A list of prompts of which the second is too long: the first, which runs already, is dropped. */
+START_TEST(second_prompt_too_long)
+{
+    enum { TOKENS = 2049, TRIES = 6 };
+    char *members = malloc(3 * TOKENS + 64), *to = members;
+    to += sprintf(to, "\"prompt\": [\"Once\", [72");
+    for (int i = 1; i < TOKENS; i++)
+        to += sprintf(to, ",72");
+    strcpy(to, "]]");
+    char *body = enlarge(members);
+    for (int i = 0; i < TRIES; i++) {
+        struct answer a = ask(&server, TEXT, body);
+        json_t *value = json_of(&a, 400);
+        ck_assert_str_eq(text_at(value, "error.code"), "context_length_exceeded");
+        ck_assert_msg(strncmp(text_at(value, "error.message"), "prompt[1]: ", 11) == 0, "%s",
+                      text_at(value, "error.message"));
+        json_decref(value);
+    }
+    wait_for_metric("requests_running", 0);
+    free(body);
+    free(members);
+}
+END_TEST
+
 START_TEST(large_bodies)
 {
     static const struct {
@@ -1612,6 +1636,7 @@ int main(void)
                                    clients_that_leave,
                                    clients_that_read_late,
                                    late_streams,
+                                   second_prompt_too_long,
                                    large_bodies,
                                    refusals,
                                    drains,
