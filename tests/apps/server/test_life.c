@@ -219,6 +219,40 @@ START_TEST(unix_sockets)
 }
 END_TEST
 
+/* Keys that cannot be used: none, more than 256, and files that have none. */
+START_TEST(wrong_keys)
+{
+    enum { MOST = 256 };
+    char path[] = "/tmp/akunu-keys-XXXXXX", list[2 * MOST + 2] = "";
+    int fd = mkstemp(path);
+    for (int i = 0; i < MOST; i++)
+        strcat(list, "k,");
+    strcat(list, "k");
+    const struct {
+        const char *flag, *value, *text, *why; /* text: of the file; NULL: there is none */
+    } cases[] = {
+        { "--api-key", ",", NULL, "--api-key has no key" },
+        { "--api-key", list, NULL, "at most 256 keys are possible" },
+        { "--api-key-file", "/nowhere", NULL, "--api-key-file /nowhere cannot be read" },
+        { "--api-key-file", path, "# none\n \t\r\n", " has no key; expected one per line" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const flags[] = { "--port", "0", cases[i].flag, cases[i].value, NULL };
+        if (cases[i].text)
+            rewrite(fd, cases[i].text);
+        refuses(flags, 2, cases[i].why);
+    }
+    list[2 * MOST - 1] = '\0'; /* the most */
+    const char *const most[] = { "--api-key", list, NULL };
+    struct child child = start_server(most);
+    struct answer a = ask_with(&child, "GET", "/v1/models", "x-api-key: k\r\n", "");
+    json_decref(json_of(&a, 200));
+    ck_assert_int_eq(stop_server(&child, SIGTERM), 0);
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
 /* Under mpirun it joins the other ranks, or ends. */
 START_TEST(without_open_mpi)
 {
@@ -491,6 +525,7 @@ int main(void)
     const TTest *const tests[] = { keys,
                                    hidden_keys,
                                    logged,
+                                   wrong_keys,
                                    unix_sockets,
                                    without_open_mpi,
                                    without_input,
