@@ -3,7 +3,7 @@
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
 noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/last_logits.h tests/locks.h tests/out_of_memory.h tests/process.h tests/speech_clip.h tests/store_header.h tests/engine/backends/texts.h tests/speech/search/golden.h \
-	tests/api/failure.h tests/api/session.h tests/speech/audio/clips.h tests/apps/server/client.h tests/conversion/convert/models.h
+	tests/api/failure.h tests/api/session.h tests/speech/audio/clips.h tests/apps/server/client.h tests/conversion/changes.h tests/conversion/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 
 check_PROGRAMS += tests/conversion/allocate/test_allocate
@@ -173,6 +173,9 @@ tests_conversion_convert_test_gguf_write_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=open -Wl,--wrap=close -Wl,--wrap=access -Wl,--wrap=write -Wl,--wrap=fallocate -Wl,--wrap=linkat \
 	-Wl,--wrap=rename -Wl,--wrap=fsync -Wl,--wrap=fstatvfs -Wl,--wrap=getrandom
 ak_wrap_locks = -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
+tests_conversion_allocate_test_allocate_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
+tests_conversion_compress_test_compress_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) -Wl,--wrap=write -Wl,--wrap=fsync \
+	-Wl,--wrap=fdatasync -Wl,--wrap=renameat
 tests_engine_backends_test_ranks_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) $(ak_wrap_locks)
 tests_engine_dist_test_dist_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) $(ak_wrap_locks) -Wl,--wrap=connect -Wl,--wrap=poll
 tests_engine_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \

@@ -490,13 +490,19 @@ ak_status ak_compress_folder_draft(struct ak_compress_job *j)
     return status;
 }
 
+/* A file system that cannot sync folders is none that fails. */
+static ak_status sync_folder(const struct ak_compress_folder *f, int dir, const char *name)
+{
+    return fsync(dir) != 0 && errno == EIO ? fail_io(f, "sync", name) : AKUNU_OK;
+}
+
 ak_status ak_compress_folder_publish(struct ak_compress_folder *f)
 {
-    fsync(f->arrays); /* the names of the arrays before the manifest that lists them */
+    /* the names of the arrays before the manifest that lists them */
+    AK_TRY(sync_folder(f, f->arrays, "tensors"));
     if (renameat(f->dir, AK_COMPRESS_DRAFT, f->dir, manifest_name) != 0)
         return fail_io(f, "write", manifest_name);
-    if (fsync(f->dir) != 0 && errno == EIO)
-        return fail_io(f, "sync", "");
+    AK_TRY(sync_folder(f, f->dir, ""));
     unlinkat(f->dir, journal_name, 0);
     return AKUNU_OK;
 }

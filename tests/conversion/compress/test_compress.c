@@ -3,6 +3,7 @@
  * with the source, AWQ, and what is refused. */
 #include "tests/test.h"
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
@@ -14,10 +15,11 @@
 #include <unistd.h>
 
 #include "akunu/akunu.h"
-#include "conversion/convert/gguf_write.h"
 #include "conversion/quantize/quantize.h"
 #include "files/weights/formats.h"
+#include "tests/conversion/changes.h"
 #include "tests/last_logits.h"
+#include "tests/out_of_memory.h"
 #include "tests/process.h"
 #include "tests/st_files.h"
 
@@ -527,50 +529,13 @@ START_TEST(refused_model)
 END_TEST
 
 /* ---- Tensors ------------------------------------------------------------ */
-/* A copy of the source in GGUF, which becomes the source: with other values of one tensor, a number
- * in place of a metadata entry, and vectors that the source lacks, unless these are NULL. */
-struct change {
-    const char *tensor, *key;
-    const float *values;
-    uint32_t number;
-    const char *const *others;
-};
-
-static void write_changed(const struct test_folder *folder, const struct change *change)
+/* The copy becomes the source. */
+static void write_changed(const struct test_folder *folder, const struct test_change *change)
 {
-    static const float ones[64] = { 1.0f };
-    static const uint64_t n = 64;
-    struct ak_error error = { 0 };
-    struct ak_provider *source, *p;
-    struct ak_meta meta;
-    struct ak_tensor t;
-    const char *const *others = change->others;
-    ck_assert_int_eq(ak_provider_open(from, &source, &error), AKUNU_OK);
-    ck_assert_int_eq(ak_provider_replace(source, change->tensor, change->values, &p, &error),
-                     AKUNU_OK);
-    struct ak_gguf_writer w = ak_gguf_writer_begin(&error);
-    for (size_t i = 0; ak_provider_meta(p, i, &meta); i++)
-        if (!change->key || strcmp(meta.key, change->key) != 0)
-            ak_gguf_writer_put_meta(&w, p, &meta);
-    if (change->key)
-        ak_gguf_writer_put_u32(&w, change->key, change->number);
-    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++)
-        ak_gguf_writer_put_tensor(&w, t.name, t.type, t.n_dims, t.shape);
-    for (size_t i = 0; others && others[i]; i++)
-        ak_gguf_writer_put_tensor(&w, others[i], AK_QUANT_F32, 1, &n);
-    snprintf(from, sizeof from, "%s", test_in(folder, "changed.gguf"));
-    ak_gguf_writer_open(&w, from);
-    for (size_t i = 0; ak_provider_tensor(p, i, &t); i++) {
-        ak_gguf_writer_write(&w, t.data, (size_t)t.bytes);
-        ak_gguf_writer_end_tensor(&w);
-    }
-    for (size_t i = 0; others && others[i]; i++) {
-        ak_gguf_writer_write(&w, ones, sizeof ones);
-        ak_gguf_writer_end_tensor(&w);
-    }
-    ck_assert_msg(ak_gguf_writer_finish(&w) == AKUNU_OK, "%s", error.message);
-    ak_provider_close(p);
-    ak_provider_close(source);
+    char changed[128];
+    snprintf(changed, sizeof changed, "%s", test_in(folder, "changed.gguf"));
+    test_write_changed(from, changed, change);
+    snprintf(from, sizeof from, "%s", changed);
 }
 
 /* Matrices of which an encoding loses too much stay floats that have them exactly: INT8 loses small
@@ -601,7 +566,7 @@ START_TEST(stays_float)
     struct akunu_compress_result before = compress(&params);
     for (int i = 0; i < N; i++)
         values[i] = i % 32 == 5 ? lost[_i].large : lost[_i].small;
-    write_changed(&folder, &(struct change){ .tensor = name, .values = values });
+    write_changed(&folder, &(struct test_change){ .tensor = name, .values = values });
     params.overwrite = true;
     params.log = on_log;
     struct akunu_compress_result result = compress(&params);
@@ -649,7 +614,8 @@ START_TEST(smaller_groups)
     struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
     for (int i = 0; i < N; i++)
         values[i] = i / 64 % 7 ? 0.125f : i % 64 == 5 ? 1.0f : 1.0f / 256;
-    write_changed(&folder, &(struct change){ .tensor = "blk.1.ffn_down.weight", .values = values });
+    write_changed(&folder,
+                  &(struct test_change){ .tensor = "blk.1.ffn_down.weight", .values = values });
     params.group = 128;
     compress(&params);
     json_t *manifest = read_json(to, "manifest.json"),
@@ -691,7 +657,7 @@ START_TEST(refused_value)
     struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
     values[refused_values[_i].at] = refused_values[_i].value;
     write_changed(&folder,
-                  &(struct change){ .tensor = refused_values[_i].tensor, .values = values });
+                  &(struct test_change){ .tensor = refused_values[_i].tensor, .values = values });
     check_fails(&params, AKUNU_ERROR_FORMAT, refused_values[_i].named);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), " elements that are no finite numbers, or so "
                                                      "large that no scale holds them"));
@@ -709,7 +675,7 @@ START_TEST(large_numbers)
     struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
     values[63] = large[_i];
     write_changed(&folder,
-                  &(struct change){ .tensor = "blk.0.attn_norm.weight", .values = values });
+                  &(struct test_change){ .tensor = "blk.0.attn_norm.weight", .values = values });
     compress(&params);
     json_t *manifest = read_json(to, "manifest.json"),
            *entry = find_entry(manifest, "model.layers.0.input_layernorm.weight", "plain");
@@ -726,7 +692,8 @@ START_TEST(partial_rotation)
 {
     struct test_folder folder;
     struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
-    write_changed(&folder, &(struct change){ .key = "llama.rope.dimension_count", .number = 8 });
+    write_changed(&folder,
+                  &(struct test_change){ .key = "llama.rope.dimension_count", .number = 8 });
     check_fails(&params, AKUNU_ERROR_UNSUPPORTED,
                 "8 of a head's 16 dimensions turn; expected all, as GGUF permutes them");
     test_folder_end(&folder);
@@ -740,7 +707,7 @@ START_TEST(other_tensors)
     struct test_folder folder;
     struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int8");
     struct akunu_compress_result before = compress(&params);
-    write_changed(&folder, &(struct change){ .others = others });
+    write_changed(&folder, &(struct test_change){ .others = others });
     params.overwrite = true;
     params.log = on_log;
     struct akunu_compress_result result = compress(&params);
@@ -761,7 +728,7 @@ START_TEST(config_of_folder)
     json_t *value;
     struct akunu_compress_params params = begin(&folder, "encoders/bert/model.gguf", "int8");
     json_t *expected = read_json(test_path("encoders/bert"), "config.json");
-    write_changed(&folder, &(struct change){ .key = "bert.pooling_type", .number = 1 });
+    write_changed(&folder, &(struct test_change){ .key = "bert.pooling_type", .number = 1 });
     compress(&params);
     json_t *config = read_json(to, "config.json");
     json_object_set_new(expected, "torch_dtype", json_string("float16"));
@@ -821,25 +788,58 @@ START_TEST(other_folder)
 END_TEST
 
 /* ---- Sums of inputs ------------------------------------------------------ */
-/* A file of sums in the older form, of one text: entry i has the columns' values for the tensor
- * names[i]. */
-static void write_values(const char *path, const char *const *names, uint32_t n_names,
-                         const float *values, uint32_t n)
+static void write_sums(const char *path)
 {
-    struct test_bytes bytes = { 0 };
-    test_append_u32(&bytes, n_names);
-    for (uint32_t i = 0; i < n_names; i++) {
-        test_append_u32(&bytes, (uint32_t)strlen(names[i]));
-        test_append(&bytes, names[i], strlen(names[i]));
-        test_append_u32(&bytes, 1);
-        test_append_u32(&bytes, n);
-        test_append(&bytes, values, n * sizeof *values);
+    akunu_token ids[64];
+    struct akunu_session_params params;
+    struct akunu_model *model = akunu_model_load(from, NULL);
+    akunu_session_params_default(&params, sizeof params);
+    params.context = params.batch = 64;
+    struct akunu_session *session = akunu_session_new(model, &params);
+    struct akunu_importance *im = akunu_importance_new(model, NULL);
+    for (int i = 0; i < 64; i++)
+        ids[i] = i * 7 % 61 + 3;
+    ck_assert_msg(akunu_importance_add(im, session, ids, 64, NULL, NULL) == AKUNU_OK, "%s",
+                  akunu_last_error());
+    ck_assert_int_eq(akunu_importance_write(im, path, true), AKUNU_OK);
+    akunu_importance_free(im);
+    akunu_session_free(session);
+    akunu_model_free(model);
+}
+
+static size_t count_arrays(const char *folder)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/tensors", folder);
+    return test_count_entries(path);
+}
+
+/* Every array of one folder is in the other, and no others are. */
+static void check_same_arrays(const char *a, const char *b)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/tensors", a);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        char name[300];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(name, sizeof name, "tensors/%s", entry->d_name);
+        struct test_bytes x = read_file(a, name), y = read_file(b, name);
+        ck_assert_msg(x.n == y.n && memcmp(x.data, y.data, x.n) == 0, "%s", name);
+        free(x.data);
+        free(y.data);
     }
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.n, file), bytes.n);
-    fclose(file);
-    free(bytes.data);
+    closedir(dir);
+    ck_assert_uint_eq(count_arrays(a), count_arrays(b));
+}
+
+static void check_same_file(const char *a, const char *b, const char *name)
+{
+    struct test_bytes x = read_file(a, name), y = read_file(b, name);
+    ck_assert_msg(x.n == y.n && memcmp(x.data, y.data, x.n) == 0, "%s", name);
+    free(x.data);
+    free(y.data);
 }
 
 /* ---- What cannot be written --------------------------------------------- */
@@ -920,6 +920,115 @@ START_TEST(obstacle)
 }
 END_TEST
 
+/* What a step of writing does: one fails, or each write stops early. */
+static long steps_left = -1; /* before the one that fails; negative: none will */
+static bool is_slow;
+
+ssize_t __real_write(int fd, const void *data, size_t n);
+ssize_t __wrap_write(int fd, const void *data, size_t n);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __real_renameat(int from_dir, const char *old, int to_dir, const char *new);
+int __wrap_renameat(int from_dir, const char *old, int to_dir, const char *new);
+
+static bool is_failing(void)
+{
+    if (steps_left < 0 || steps_left-- != 0)
+        return false;
+    errno = EIO;
+    return true;
+}
+
+ssize_t __wrap_write(int fd, const void *data, size_t n)
+{
+    static unsigned n_calls;
+    if (is_slow && n_calls++ % 3 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return is_failing() ? -1 : __real_write(fd, data, is_slow && n > 100 ? n / 2 : n);
+}
+
+int __wrap_fsync(int fd)
+{
+    return is_failing() ? -1 : __real_fsync(fd);
+}
+
+int __wrap_fdatasync(int fd)
+{
+    return is_failing() ? -1 : __real_fdatasync(fd);
+}
+
+int __wrap_renameat(int from_dir, const char *old, int to_dir, const char *new)
+{
+    return is_failing() ? -1 : __real_renameat(from_dir, old, to_dir, new);
+}
+
+/* Whatever fails, the call says so, and there is no manifest. The same call goes on behind it. */
+START_TEST(failing_steps)
+{
+    struct test_folder folder;
+    char whole[128];
+    struct akunu_compress_params params = begin(&folder, "models/llama-f32.gguf", "int4");
+    struct akunu_compress_result expected = compress(&params);
+    snprintf(whole, sizeof whole, "%s", to);
+    snprintf(to, sizeof to, "%s", test_in(&folder, "again"));
+    params.overwrite = true;
+    long n = 0;
+    for (bool is_over = false; !is_over; n += 1 + n / 4) {
+        steps_left = n;
+        enum akunu_status status = akunu_file_compress(from, to, &params, NULL, 0);
+        is_over = steps_left >= 0;
+        steps_left = -1;
+        ck_assert_msg(status == (is_over ? AKUNU_OK : AKUNU_ERROR_IO), "step %ld: %d: %s", n,
+                      (int)status, akunu_last_error());
+        ck_assert(is_over || strstr(akunu_last_error(), ": Input/output error"));
+        ck_assert_int_eq(has_file(to, "manifest.json"), is_over);
+        check_files(to);
+    }
+    ck_assert_int_gt(n, 200);
+    is_slow = true;
+    struct akunu_compress_result result = compress(&params);
+    ck_assert_mem_eq(&expected, &result, sizeof result);
+    check_same_file(whole, to, "manifest.json");
+    check_same_arrays(whole, to);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Without memory nothing is left open, and there is no manifest. */
+START_TEST(without_memory)
+{
+    struct test_folder folder;
+    char sums[128];
+    struct akunu_compress_params params = begin(&folder, "models/qwen3.gguf", "int4");
+    snprintf(sums, sizeof sums, "%s", test_in(&folder, "sums"));
+    write_sums(sums);
+    params.awq = params.importance = sums;
+    params.text = text;
+    params.n_text = sizeof text - 1;
+    params.n_threads = 1;
+    params.overwrite = true;
+    size_t n_open = test_count_open();
+    long n = 0, n_calls = 0, n_said = 0;
+    for (bool is_over = false; !is_over; n += 1 + n / 16) {
+        refuse_allocation(n);
+        enum akunu_status status = akunu_file_compress(from, to, &params, NULL, 0);
+        is_over = !allow_allocations();
+        ck_assert(!is_over || status == AKUNU_OK);
+        n_calls++;
+        n_said += status == AKUNU_ERROR_MEMORY;
+        ck_assert_int_eq(has_file(to, "manifest.json"), status == AKUNU_OK);
+        ck_assert_uint_eq(test_count_open(), n_open);
+    }
+    ck_assert_int_gt(n, 200);
+    ck_assert_int_gt(n_said * 4, n_calls * 3); /* others found no format that they know */
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Another process has the folder's lock. */
 START_TEST(locked)
 {
@@ -981,41 +1090,6 @@ START_TEST(interrupted)
     test_folder_end(&folder);
 }
 END_TEST
-
-static size_t count_arrays(const char *folder)
-{
-    char path[200];
-    snprintf(path, sizeof path, "%s/tensors", folder);
-    return test_count_entries(path);
-}
-
-/* Every array of one folder is in the other, and no others are. */
-static void check_same_arrays(const char *a, const char *b)
-{
-    char path[200];
-    snprintf(path, sizeof path, "%s/tensors", a);
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        char name[300];
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(name, sizeof name, "tensors/%s", entry->d_name);
-        struct test_bytes x = read_file(a, name), y = read_file(b, name);
-        ck_assert_msg(x.n == y.n && memcmp(x.data, y.data, x.n) == 0, "%s", name);
-        free(x.data);
-        free(y.data);
-    }
-    closedir(dir);
-    ck_assert_uint_eq(count_arrays(a), count_arrays(b));
-}
-
-static void check_same_file(const char *a, const char *b, const char *name)
-{
-    struct test_bytes x = read_file(a, name), y = read_file(b, name);
-    ck_assert_msg(x.n == y.n && memcmp(x.data, y.data, x.n) == 0, "%s", name);
-    free(x.data);
-    free(y.data);
-}
 
 /* Begins another folder and stops. */
 static void interrupt(const struct test_folder *folder, const char *name,
@@ -1092,7 +1166,7 @@ static void write_one_sum(const char *path, const char *name, float value)
     float squares[64];
     for (int i = 0; i < 64; i++)
         squares[i] = i % 5 ? 1.0f : value;
-    write_values(path, &name, 1, squares, 64);
+    test_write_sums(path, &name, 1, squares, 64);
 }
 
 /* A run goes on only with the same source, and the same importance. */
@@ -1123,7 +1197,8 @@ START_TEST(other_source)
     check_same_arrays(whole, to);
     /* other values of one matrix */
     params.encoding = "int8";
-    write_changed(&folder, &(struct change){ .tensor = "blk.1.ffn_up.weight", .values = values });
+    write_changed(&folder,
+                  &(struct test_change){ .tensor = "blk.1.ffn_up.weight", .values = values });
     check_fails(&params, AKUNU_ERROR_ARGUMENT,
                 "again: holds another model than this source; set `overwrite` (--overwrite) to "
                 "replace it");
@@ -1295,52 +1370,6 @@ START_TEST(limits)
 }
 END_TEST
 
-/* Logits of the tokens of a chunk from `first` on, [n - first][n_vocab]; to be freed. */
-static float *run_chunk(struct akunu_model *model, const akunu_token *ids, size_t n, size_t first,
-                        size_t n_vocab)
-{
-    struct akunu_session_params params;
-    struct akunu_batch_token tokens[256];
-    float *logits = malloc((n - first) * n_vocab * sizeof *logits);
-    akunu_session_params_default(&params, sizeof params);
-    params.context = params.batch = (uint32_t)n;
-    params.k_type = params.v_type = AKUNU_KV_F32;
-    struct akunu_session *session = akunu_session_new(model, &params);
-    akunu_sequence sequence = akunu_sequence_new(session);
-    for (size_t i = 0; i < n; i++)
-        tokens[i] = (struct akunu_batch_token){ ids[i], sequence, true };
-    ck_assert_msg(akunu_session_decode(session, tokens, n) == AKUNU_OK, "%s", akunu_last_error());
-    for (size_t i = first; i < n; i++)
-        memcpy(logits + (i - first) * n_vocab, akunu_session_logits(session, i),
-               n_vocab * sizeof *logits);
-    akunu_session_free(session);
-    return logits;
-}
-
-static double log_sum(const float *x, size_t n)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++)
-        sum += exp((double)x[i]);
-    return log(sum);
-}
-
-/* Adds one position: Σ p (ln p − ln q), and whether both have the same best token. */
-static void compare_logits(const float *x, const float *y, size_t n,
-                           struct akunu_compress_result *sums)
-{
-    double x_sum = log_sum(x, n), y_sum = log_sum(y, n);
-    size_t best[2] = { 0, 0 };
-    for (size_t i = 0; i < n; i++) {
-        double p = (double)x[i] - x_sum, q = (double)y[i] - y_sum;
-        sums->divergence += exp(p) * (p - q);
-        best[0] = x[i] > x[best[0]] ? i : best[0];
-        best[1] = y[i] > y[best[1]] ? i : best[1];
-    }
-    sums->agreement += best[0] == best[1];
-    sums->n_positions++;
-}
-
 /* The mean over the second halves of a text's chunks. */
 static struct akunu_compress_result compare_models(const char *said, size_t n_said)
 {
@@ -1354,10 +1383,10 @@ static struct akunu_compress_result compare_models(const char *said, size_t n_sa
     int64_t chunk = n < 256 ? n : 256, n_chunks = n / chunk < 8 ? n / chunk : 8;
     for (int64_t c = 0; c < n_chunks; c++) {
         size_t first = (size_t)chunk / 2, n_vocab = info.vocab_size;
-        float *x = run_chunk(a, ids + c * chunk, (size_t)chunk, first, n_vocab),
-              *y = run_chunk(b, ids + c * chunk, (size_t)chunk, first, n_vocab);
+        float *x = test_run_chunk(a, ids + c * chunk, (size_t)chunk, first, n_vocab),
+              *y = test_run_chunk(b, ids + c * chunk, (size_t)chunk, first, n_vocab);
         for (size_t i = 0; i < (size_t)chunk - first; i++)
-            compare_logits(x + i * n_vocab, y + i * n_vocab, n_vocab, &sums);
+            test_compare_logits(x + i * n_vocab, y + i * n_vocab, n_vocab, &sums);
         free(x);
         free(y);
     }
@@ -1417,26 +1446,6 @@ START_TEST(divergence)
 END_TEST
 
 /* ---- AWQ ---------------------------------------------------------------- */
-static void write_sums(const char *path)
-{
-    akunu_token ids[64];
-    struct akunu_session_params params;
-    struct akunu_model *model = akunu_model_load(from, NULL);
-    akunu_session_params_default(&params, sizeof params);
-    params.context = params.batch = 64;
-    struct akunu_session *session = akunu_session_new(model, &params);
-    struct akunu_importance *im = akunu_importance_new(model, NULL);
-    for (int i = 0; i < 64; i++)
-        ids[i] = i * 7 % 61 + 3;
-    ck_assert_msg(akunu_importance_add(im, session, &(struct akunu_ids){ ids, 64 }, NULL, NULL) ==
-                      AKUNU_OK,
-                  "%s", akunu_last_error());
-    ck_assert_int_eq(akunu_importance_write(im, path, true), AKUNU_OK);
-    akunu_importance_free(im);
-    akunu_session_free(session);
-    akunu_model_free(model);
-}
-
 /* Multiplies columns by the norm before them: then the factors are gone. */
 static struct tensor read_behind(const struct akunu_file *file, const char *norm, const char *name)
 {
@@ -1687,7 +1696,7 @@ static void write_sums_of(const struct awq_case *of, const float *values, const 
         for (size_t r = 0; of->norms[i].readers[r]; r++)
             if (!is_exact(of->norms[i].readers[r]))
                 names[n++] = of->norms[i].readers[r];
-    write_values(path, names, n, values, (uint32_t)of->cols);
+    test_write_sums(path, names, n, values, (uint32_t)of->cols);
 }
 
 /* Every fifth input is larger than the others: all norms are scaled by the best exponent, and all
@@ -1746,7 +1755,7 @@ START_TEST(awq_refused)
     char sums[128];
     struct akunu_compress_params params = begin(&folder, without_awq[_i], "int4");
     snprintf(sums, sizeof sums, "%s", test_in(&folder, "sums"));
-    write_values(sums, names, 1, squares, 32);
+    test_write_sums(sums, names, 1, squares, 32);
     params.awq = sums;
     check_fails(&params, AKUNU_ERROR_UNSUPPORTED, "AWQ scales");
     test_folder_end(&folder);
@@ -1782,7 +1791,7 @@ START_TEST(importance_of_experts)
     snprintf(sums, sizeof sums, "%s", test_in(&folder, "sums"));
     for (int j = 0; j < WITH * COLS; j++)
         squares[j] = j % 3 == 0 ? 1000.0f : 1.0f;
-    write_values(sums, names, 1, squares, WITH * COLS);
+    test_write_sums(sums, names, 1, squares, WITH * COLS);
     params.importance = sums;
     compress(&params);
     for (int expert = 0; expert < EXPERTS; expert++)
@@ -1814,6 +1823,8 @@ int main(void)
     tcase_add_test(tc, other_folder);
     tcase_add_loop_test(tc, obstacle, 0, sizeof obstacles / sizeof *obstacles);
     tcase_add_test(tc, locked);
+    tcase_add_test(tc, failing_steps);
+    tcase_add_test(tc, without_memory);
     tcase_add_test(tc, damaged_arrays);
     tcase_add_test(tc, other_source);
     tcase_add_test(tc, begun_anew);
