@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "conversion/quantize/quantize.h"
 
-/* The type with which sensitivities are measured: rows of all tensors fill its blocks, its errors
- * are large enough to show and small enough for the divergence to be quadratic in them. */
+/* The type with which sensitivities are measured: rows that fill blocks of any type fill its, its
+ * errors are large enough to show and small enough for the divergence to be quadratic in them. */
 #define PROBE AK_QUANT_Q4_0
 
 static const double measuring = 0.95;  /* share of the work before the file is written */
@@ -49,6 +49,27 @@ static void on_tensor(const struct akunu_quantized_tensor *tensor, void *user)
     j->options->quantize->report(tensor, j->options->user);
 }
 
+/* Whether a tensor may have the type; *bytes with padding. */
+static bool may_have(const struct ak_convert_tensor *t, enum ak_quant_type type, uint64_t *bytes)
+{
+    struct ak_convert_tensor as = *t;
+    struct ak_error unused = { 0 };
+    if (!ak_quantize_has(type) || ak_convert_set_type(&as, type, &unused) != AKUNU_OK ||
+        ak_convert_lacks_importance(&as))
+        return false;
+    *bytes = ak_round_up((size_t)as.bytes, AK_GGUF_WRITER_ALIGNMENT);
+    return true;
+}
+
+static void add_types(struct ak_allocate_tensor *tensor)
+{
+    for (int i = 0; i < AK_QUANT_COUNT; i++) {
+        struct ak_allocate_type type = { .type = (enum ak_quant_type)i };
+        if (may_have(tensor->tensor, type.type, &type.bytes))
+            tensor->types[tensor->n_types++] = type;
+    }
+}
+
 static ak_status find_tensors(struct job *j)
 {
     ak_free(j->tensors);
@@ -57,9 +78,12 @@ static ak_status find_tensors(struct job *j)
     if (!j->tensors)
         return ak_fail_memory(j->error, "tensors", j->plan->n * sizeof *j->tensors);
     for (size_t i = 0; i < j->plan->n; i++) {
-        struct ak_convert_tensor *t = &j->plan->tensors[i];
-        if (t->is_chosen && t->shape[t->n_dims - 1] % ak_quant_info(PROBE)->block_elems == 0)
-            j->tensors[j->n++].tensor = t;
+        struct ak_allocate_tensor *tensor = &j->tensors[j->n];
+        if (!j->plan->tensors[i].is_chosen)
+            continue;
+        tensor->tensor = &j->plan->tensors[i];
+        add_types(tensor);
+        j->n++;
     }
     ak_allocate_count_layers(j->tensors, j->n);
     return j->n > 0 ? AKUNU_OK :
@@ -95,29 +119,16 @@ static ak_status get_budget(struct job *j, uint64_t *out)
     return AKUNU_OK;
 }
 
-/* Whether a tensor may have the type; *bytes with padding. */
-static bool may_have(const struct ak_convert_tensor *t, enum ak_quant_type type, uint64_t *bytes)
-{
-    struct ak_convert_tensor as = *t;
-    struct ak_error unused = { 0 };
-    if (!ak_quantize_has(type) || t->shape[t->n_dims - 1] % ak_quant_info(type)->block_elems != 0 ||
-        ak_convert_set_type(&as, type, &unused) != AKUNU_OK || ak_convert_lacks_importance(&as))
-        return false;
-    *bytes = ak_round_up((size_t)as.bytes, AK_GGUF_WRITER_ALIGNMENT);
-    return true;
-}
-
 /* Fails if even the smallest types take more than there is room for. */
 static ak_status check_budget(struct job *j)
 {
     uint64_t least = 0;
     AK_TRY(get_budget(j, &j->budget));
     for (size_t i = 0; i < j->n; i++) {
-        uint64_t smallest = UINT64_MAX, bytes;
-        for (int type = 0; type < AK_QUANT_COUNT; type++)
-            if (may_have(j->tensors[i].tensor, (enum ak_quant_type)type, &bytes) &&
-                bytes < smallest)
-                smallest = bytes;
+        const struct ak_allocate_tensor *tensor = &j->tensors[i];
+        uint64_t smallest = UINT64_MAX;
+        for (size_t k = 0; k < tensor->n_types; k++)
+            smallest = tensor->types[k].bytes < smallest ? tensor->types[k].bytes : smallest;
         least += smallest;
     }
     if (least <= j->budget)
@@ -129,16 +140,15 @@ static ak_status check_budget(struct job *j)
 }
 
 /* ---- Measuring ---------------------------------------------------------- */
-/* Adds the types that the tensor may have, with their errors in place of divergences. */
-static ak_status add_types(struct job *j, struct ak_allocate_tensor *tensor, const float *values)
+/* The errors of the tensor's types in place of divergences. */
+static ak_status measure_errors(struct job *j, struct ak_allocate_tensor *tensor,
+                                const float *values)
 {
-    for (int i = 0; i < AK_QUANT_COUNT; i++) {
-        struct ak_allocate_type type = { .type = (enum ak_quant_type)i };
-        if (!may_have(tensor->tensor, type.type, &type.bytes))
-            continue;
-        AK_TRY(ak_allocate_error(j->plan, tensor->tensor, type.type, values, &type.divergence,
+    for (size_t k = 0; k < tensor->n_types; k++) {
+        struct ak_allocate_type *type = &tensor->types[k];
+        AK_TRY(ak_convert_prepare(j->plan, type->type, j->error));
+        AK_TRY(ak_allocate_error(j->plan, tensor->tensor, type->type, values, &type->divergence,
                                  j->error));
-        tensor->types[tensor->n_types++] = type;
     }
     return AKUNU_OK;
 }
@@ -166,7 +176,7 @@ static ak_status read_and_measure(struct job *j, struct ak_allocate_tensor *tens
     float *values = ak_allocate_read(j->plan, tensor->tensor);
     if (!values)
         return ak_fail_memory(j->error, tensor->tensor->name, 0);
-    ak_status status = add_types(j, tensor, values);
+    ak_status status = measure_errors(j, tensor, values);
     if (status == AKUNU_OK && ak_allocate_is_measured(tensor))
         status = measure_probe(j, tensor, values);
     ak_free(values);
@@ -283,8 +293,6 @@ static ak_status run_job(struct job *j, const char *from, const char *to)
     AK_TRY(prepare_job(j));
     if (j->plan->spec)
         AK_TRY(begin_converted(j, from, to));
-    for (int type = 0; type < AK_QUANT_COUNT; type++)
-        AK_TRY(ak_convert_prepare(j->plan, (enum ak_quant_type)type, j->error));
     AK_TRY(ak_allocate_open_runs(j->plan, j->size, j->options, &j->runs, j->error));
     AK_TRY(measure_all(j));
     AK_TRY(choose_types(j));

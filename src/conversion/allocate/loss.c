@@ -61,11 +61,10 @@ static void quantize_rows(void *user, unsigned thread)
 static ak_status run_rows(struct rows *r, struct ak_error *error)
 {
     unsigned n_threads = ak_pool_threads(r->plan->pool);
+    const struct ak_quant_info *info = ak_quant_info(r->type);
     r->n = ak_convert_count_rows(r->t);
     r->cols = r->t->shape[r->t->n_dims - 1];
-    if (!ak_quant_row_bytes(r->type, r->cols, &r->row_bytes))
-        return ak_fail(error, AKUNU_ERROR_ARGUMENT, "%s has rows of %llu elements, no blocks of %s",
-                       r->t->name, (unsigned long long)r->cols, ak_quant_info(r->type)->name);
+    r->row_bytes = r->cols / info->block_elems * info->block_bytes;
     r->blocks = ak_alloc(n_threads, (size_t)r->row_bytes);
     r->after = ak_alloc(n_threads, (size_t)r->cols * sizeof *r->after);
     ak_status status = AKUNU_OK;

@@ -6,11 +6,10 @@
 static int by_bytes(const void *a, const void *b)
 {
     const struct ak_allocate_type *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
-    if (x->divergence != y->divergence)
-        return x->divergence < y->divergence ? -1 : 1;
-    return (int)x->type - (int)y->type;
+    int order = (x->bytes > y->bytes) - (x->bytes < y->bytes);
+    if (order == 0)
+        order = (x->divergence > y->divergence) - (x->divergence < y->divergence);
+    return order ? order : (int)x->type - (int)y->type;
 }
 
 /* What a byte more gains from `less` to `more`. */

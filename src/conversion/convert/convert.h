@@ -149,10 +149,11 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
 ak_status ak_convert_choose_types(struct ak_convert_plan *plan,
                                   const struct ak_convert_quantize *options,
                                   const struct ak_log *log, struct ak_error *error);
-/* Sets a type and the bytes. AKUNU_ERROR_UNSUPPORTED: they overflow 64 bits. */
 /* Says once for each pair of types how many tensors have another type than the one that was wanted.
  */
 void ak_convert_report_fits(const struct ak_convert_plan *plan, const struct ak_log *log);
+/* Sets a type and the bytes. AKUNU_ERROR_UNSUPPORTED: rows are not whole blocks of it, or the bytes
+ * overflow 64 bits. */
 ak_status ak_convert_set_type(struct ak_convert_tensor *t, enum ak_quant_type type,
                               struct ak_error *error);
 /* The name within its layer: "blk.3.ffn_up.weight" gives "ffn_up.weight" and 3. Of other tensors

@@ -2,6 +2,7 @@
  * from a small model. */
 #include "conversion/allocate/allocate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 
 #include "akunu/akunu.h"
 #include "base/mem.h"
+#include "tests/conversion/changes.h"
+#include "tests/out_of_memory.h"
+#include "tests/process.h"
 #include "tests/st_files.h"
 #include "tests/test.h"
 
@@ -74,6 +78,21 @@ static double largest_step(const struct ak_allocate_tensor *tensors)
     return most;
 }
 
+static double gain(const struct ak_allocate_tensor *tensor, size_t k)
+{
+    const struct ak_allocate_type *t = &tensor->types[k];
+    return (t->divergence - t[1].divergence) / (double)(t[1].bytes - t->bytes);
+}
+
+/* No tensor's next type has room. */
+static void check_no_room(const struct ak_allocate_tensor *tensors, uint64_t left)
+{
+    for (int i = 0; i < N_TENSORS; i++) {
+        const struct ak_allocate_type *now = &tensors[i].types[tensors[i].choice];
+        ck_assert(tensors[i].choice + 1 == tensors[i].n_types || now[1].bytes - now->bytes > left);
+    }
+}
+
 START_TEST(near_the_best_of_all)
 {
     struct ak_allocate_tensor all[N_TENSORS], tensors[N_TENSORS];
@@ -92,19 +111,50 @@ START_TEST(near_the_best_of_all)
         ck_assert_uint_le(taken, bytes);
         ck_assert_double_ge(sum, least);
         ck_assert_double_le(sum, least + largest_step(tensors));
+        check_no_room(tensors, bytes - taken);
     }
 }
 END_TEST
 
-/* Of five types two are above the hull, and one is worse than a smaller one. */
+/* At each size that the way along the hulls passes, nothing is better: the types of which a byte
+ * gains `rate` or more. */
+START_TEST(best_at_each_rate)
+{
+    struct ak_allocate_tensor all[N_TENSORS], tensors[N_TENSORS];
+    uint64_t state = (uint64_t)_i + 101, taken;
+    make(all, &state);
+    memcpy(tensors, all, sizeof all);
+    for (int i = 0; i < N_TENSORS; i++)
+        ak_allocate_prune(&tensors[i]);
+    for (double rate = 64.0; rate > 0.01; rate *= 0.7) {
+        uint64_t bytes = 0;
+        for (int i = 0; i < N_TENSORS; i++) {
+            size_t k = 0;
+            while (k + 1 < tensors[i].n_types && gain(&tensors[i], k) >= rate)
+                k++;
+            bytes += tensors[i].types[k].bytes;
+        }
+        ck_assert(ak_allocate_solve(tensors, N_TENSORS, bytes));
+        ck_assert_double_eq(sum_up(tensors, &taken), find_least(all, bytes));
+        ck_assert_uint_eq(taken, bytes);
+    }
+}
+END_TEST
+
+/* Of the types two are above the hull, one is worse than a smaller one, one as good as a smaller
+ * one, one worse than another of as many bytes, and of two that are the same the first one stays.
+ */
 START_TEST(hull)
 {
-    struct ak_allocate_tensor tensor = { .types = { { AK_QUANT_Q8_0, 90, 1.0 },
+    struct ak_allocate_tensor tensor = { .types = { { AK_QUANT_Q6_K, 100, 1.0 },
+                                                    { AK_QUANT_Q5_K, 90, 1.5 },
+                                                    { AK_QUANT_Q8_K, 90, 1.0 },
+                                                    { AK_QUANT_Q8_0, 90, 1.0 },
                                                     { AK_QUANT_Q4_0, 40, 10.0 },
                                                     { AK_QUANT_Q4_1, 50, 9.5 },
                                                     { AK_QUANT_Q5_0, 60, 4.0 },
                                                     { AK_QUANT_Q5_1, 70, 4.5 } },
-                                         .n_types = 5 };
+                                         .n_types = 8 };
     ak_allocate_prune(&tensor);
     ck_assert_uint_eq(tensor.n_types, 3);
     ck_assert_int_eq(tensor.types[0].type, AK_QUANT_Q4_0);
@@ -193,6 +243,25 @@ START_TEST(layers)
 }
 END_TEST
 
+/* All of eight layers are measured, and six of nine. */
+START_TEST(few_layers)
+{
+    static const char *const measured[] = { "11111111", "110101011" };
+    static struct ak_convert_tensor names[9];
+    struct ak_allocate_tensor tensors[9];
+    size_t n = 8 + (size_t)_i;
+    memset(tensors, 0, sizeof tensors);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(names[i].name, sizeof names[i].name, "blk.%zu.ffn_up.weight", i);
+        tensors[i].tensor = &names[i];
+    }
+    ak_allocate_count_layers(tensors, n);
+    for (size_t i = 0; i < n; i++)
+        ck_assert_msg(ak_allocate_is_measured(&tensors[i]) == (measured[_i][i] == '1'), "layer %zu",
+                      i);
+}
+END_TEST
+
 /* ---- Files -------------------------------------------------------------- */
 static const char text[] =
     "In the beginning there was a model, and it was large. Whoever held it wished that it were "
@@ -216,12 +285,23 @@ static struct akunu_quantize_params begin(struct test_folder *folder)
     return params;
 }
 
-/* The share that is done never shrinks. */
+/* The share that is done never shrinks, and the steps of measuring are equal. */
+struct steps {
+    double last, begun; /* share before the first step */
+    unsigned n, n_all;  /* steps; n_all 0: they are counted */
+};
+
 static bool watch_progress(double fraction, void *user)
 {
-    double *last = user;
-    ck_assert_double_ge(fraction, *last);
-    *last = fraction;
+    struct steps *steps = user;
+    ck_assert_double_ge(fraction, steps->last);
+    steps->last = fraction;
+    if (fraction <= 0.05 || fraction > 0.95 - 1e-9)
+        return true;
+    steps->n++;
+    if (steps->n_all > 0)
+        ck_assert_double_eq_tol(
+            fraction, steps->begun + (0.95 - steps->begun) * steps->n / steps->n_all, 1e-9);
     return true;
 }
 
@@ -231,11 +311,17 @@ static struct test_bytes quantize(const struct akunu_quantize_params *given)
     struct test_bytes bytes = { 0 };
     uint8_t piece[4096];
     size_t n;
-    double progress = 0.0;
+    bool is_gguf = strstr(from, ".gguf");
+    struct steps steps = { .n = 0 }, again = { .begun = is_gguf ? 0.0 : 0.05 };
     params.progress = watch_progress;
-    params.user = &progress;
+    params.user = &steps;
     ck_assert_msg(akunu_file_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
-    ck_assert_double_eq_tol(progress, 1.0, 1e-9);
+    again.n_all = steps.n + 1; /* the last one is 0.95, where writing begins */
+    params.user = &again;
+    ck_assert_msg(akunu_file_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_uint_gt(steps.n, 5);
+    ck_assert_uint_eq(again.n, steps.n);
+    ck_assert_double_eq_tol(again.last, 1.0, 1e-9);
     FILE *file = fopen(to, "rb");
     ck_assert_ptr_nonnull(file);
     while ((n = fread(piece, 1, sizeof piece, file)) > 0)
@@ -317,6 +403,71 @@ START_TEST(bytes_and_the_same)
 }
 END_TEST
 
+static char logged[256];
+
+static void on_log(enum akunu_log_level level, const char *line, void *user)
+{
+    (void)user;
+    if (level == AKUNU_LOG_INFO)
+        snprintf(logged, sizeof logged, "%s", line);
+}
+
+/* Numbers of llama.cpp's mixes that are called after a type. */
+static const struct {
+    const char *type;
+    uint64_t number;
+} mixes[] = {
+    { "Q4_0", 2 },  { "Q4_1", 3 },  { "Q8_0", 7 },    { "Q5_0", 8 },    { "Q5_1", 9 },
+    { "Q2_K", 10 }, { "Q3_K", 12 }, { "Q4_K", 15 },   { "Q5_K", 17 },   { "Q6_K", 18 },
+    { "F16", 1 },   { "F32", 0 },   { "IQ4_NL", 25 }, { "IQ4_XS", 30 }, { "NVFP4", 39 },
+};
+enum { N_MIXES = sizeof mixes / sizeof *mixes };
+
+static uint64_t type_bytes[N_MIXES];
+
+static void count_bytes(const struct akunu_quantized_tensor *t, void *user)
+{
+    on_tensor(t, user);
+    for (size_t i = 0; i < N_MIXES; i++)
+        if (strcmp(t->type, mixes[i].type) == 0)
+            type_bytes[i] += t->bytes;
+}
+
+static uint64_t read_file_type(const char *path)
+{
+    struct akunu_meta meta;
+    uint64_t number = UINT64_MAX;
+    struct akunu_file *file = akunu_file_open(path);
+    for (size_t i = 0; akunu_file_meta(file, i, &meta, sizeof meta) == AKUNU_OK; i++)
+        if (strcmp(meta.key, "general.file_type") == 0)
+            number = meta.unsigned_integer;
+    akunu_file_free(file);
+    return number;
+}
+
+/* The file has the number of the mix of most bytes, and the log what it costs. */
+START_TEST(file_type)
+{
+    static const double bits[] = { 5.0, 6.5, 9.0 };
+    struct test_folder folder;
+    char line[64];
+    struct akunu_quantize_params params = begin(&folder);
+    struct sums sums = { 0 };
+    size_t most = 0;
+    params.target_bits = bits[_i];
+    params.report = count_bytes;
+    params.log = on_log;
+    params.user = &sums;
+    ck_assert_msg(akunu_file_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    for (size_t i = 1; i < N_MIXES; i++)
+        most = type_bytes[i] > type_bytes[most] ? i : most;
+    ck_assert_uint_eq(read_file_type(to), mixes[most].number);
+    snprintf(line, sizeof line, "expected KL divergence: %.4f", sums.divergence);
+    ck_assert_str_eq(logged, line);
+    test_folder_end(&folder);
+}
+END_TEST
+
 /* Tensors of an exception keep its type. */
 START_TEST(exceptions)
 {
@@ -343,9 +494,16 @@ static enum ak_quant_type find_type(const char *name)
     ck_abort_msg("no type %s", name);
 }
 
+/* How much a column of the tensor counts, if there is importance. */
+static float get_importance(uint64_t column)
+{
+    return column % 7 == 0 ? 25.0f : 0.5f;
+}
+
 /* The tensor's squared error with a type, which is also that of the values that it becomes. */
 static double get_error(struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
-                        enum ak_quant_type type, const float *values, float *after)
+                        enum ak_quant_type type, const float *values, float *after,
+                        bool has_importance)
 {
     struct ak_error error = { 0 };
     double found, sum = 0.0;
@@ -355,56 +513,104 @@ static double get_error(struct ak_convert_plan *plan, const struct ak_convert_te
     memcpy(after, values, n * sizeof *after);
     ck_assert_int_eq(ak_allocate_quantize(plan, t, type, after, &error), AKUNU_OK);
     for (uint64_t i = 0; i < n; i++)
-        sum += ((double)values[i] - (double)after[i]) * ((double)values[i] - (double)after[i]);
+        sum += ((double)values[i] - (double)after[i]) * ((double)values[i] - (double)after[i]) *
+               (has_importance ? (double)get_importance(i % t->shape[1]) : 1.0);
     ck_assert_double_gt(sum, 0.0);
     ck_assert_double_eq_tol(found, sum, 1e-9 * sum);
     return sum;
 }
 
+static const char down[] = "blk.1.ffn_down.weight";
+
+/* The mean divergence of a model with other values of the tensor, over the second half of the
+ * text's tokens or, if more than 256 are run, over the last 256. */
+static double compare_with(const struct test_folder *folder, const char *said, const float *values)
+{
+    char path[128];
+    struct akunu_model_info info;
+    akunu_token ids[2048];
+    struct akunu_compress_result sums = { 0 };
+    snprintf(path, sizeof path, "%s", test_in(folder, "replaced.gguf"));
+    test_write_changed(from, path, &(struct test_change){ .tensor = down, .values = values });
+    struct akunu_model *a = akunu_model_load(from, NULL), *b = akunu_model_load(path, NULL);
+    ck_assert_int_eq(akunu_model_get_info(a, &info, sizeof info), AKUNU_OK);
+    int64_t n = akunu_tokenizer_encode(akunu_model_tokenizer(a), said, strlen(said),
+                                       AKUNU_ADD_SPECIAL, ids, 2048);
+    size_t n_run = (size_t)n < info.context ? (size_t)n : info.context,
+           first = n_run > 256 ? n_run - 256 : n_run - n_run / 2;
+    float *x = test_run_chunk(a, ids, n_run, first, info.vocab_size),
+          *y = test_run_chunk(b, ids, n_run, first, info.vocab_size);
+    for (size_t i = 0; i < n_run - first; i++)
+        test_compare_logits(x + i * info.vocab_size, y + i * info.vocab_size, info.vocab_size,
+                            &sums);
+    free(x);
+    free(y);
+    akunu_model_free(a);
+    akunu_model_free(b);
+    return sums.divergence / (double)sums.n_positions;
+}
+
 /* What a type of one tensor costs, if the others have theirs: the divergence of a run in which it
  * is Q4_0, times the ratio of the squared errors. */
-static double expect_divergence(enum ak_quant_type type)
+static double expect_divergence(const struct test_folder *folder, const char *said,
+                                enum ak_quant_type type, const char *importance)
 {
-    const struct ak_convert_quantize how = { .mix = "Q8_0" };
+    const struct ak_convert_quantize how = { .mix = "Q8_0", .importance = importance };
     const struct ak_convert_options options = { .quantize = &how, .n_threads = 1 };
-    const struct ak_allocate_size size = { .text = text, .n_text = sizeof text - 1 };
     struct ak_error error = { 0 };
     struct ak_convert_job *job = NULL;
-    struct ak_allocate_runs *runs = NULL;
-    double divergence;
     ck_assert_msg(ak_convert_begin(from, NULL, &options, &job, &error) == AKUNU_OK, "%s",
                   error.message);
     struct ak_convert_plan *plan = ak_convert_get_plan(job);
     const struct ak_convert_tensor *t = plan->tensors;
-    while (strcmp(t->name, "blk.1.ffn_down.weight") != 0)
+    while (strcmp(t->name, down) != 0)
         t++;
     float *values = ak_allocate_read(plan, t),
           *after = malloc(t->shape[0] * t->shape[1] * sizeof *after);
-    double ratio = get_error(plan, t, type, values, after);
-    ratio /= get_error(plan, t, AK_QUANT_Q4_0, values, after);
-    ck_assert_int_eq(ak_allocate_open_runs(plan, &size, &options, &runs, &error), AKUNU_OK);
-    ck_assert_int_eq(ak_allocate_run(runs, t->name, after, &divergence, &error), AKUNU_OK);
-    ak_allocate_close_runs(runs);
+    double ratio = get_error(plan, t, type, values, after, importance);
+    ratio /= get_error(plan, t, AK_QUANT_Q4_0, values, after, importance);
+    double divergence = compare_with(folder, said, after);
     ak_convert_end(job);
     ak_free(values);
     free(after);
     return divergence * ratio;
 }
 
+/* With importance or without it, and with 400 tokens of a long text. */
 START_TEST(expected_divergence)
 {
     static const char *const types[] = { "blk\\.0=Q8_0", "blk\\.1\\.attn=Q8_0",
                                          "blk\\.1\\.ffn_gate=Q8_0", "blk\\.1\\.ffn_up=Q8_0", NULL };
+    static const char *const names[] = { down };
     struct test_folder folder;
+    char sums_path[128], longer[128], said[4 * sizeof text] = "";
+    float importance[160];
     struct akunu_quantize_params params = begin(&folder);
+    snprintf(sums_path, sizeof sums_path, "%s", test_in(&folder, "sums"));
+    for (uint64_t j = 0; j < 160; j++)
+        importance[j] = get_importance(j);
     params.target_bits = 8.4;
     params.tensor_types = types;
     params.embedding_type = "Q8_0";
+    if (_i == 1) {
+        test_write_sums(sums_path, names, 1, importance, 160);
+        params.importance = sums_path;
+    }
+    if (_i == 2) {
+        snprintf(longer, sizeof longer, "%s", test_in(&folder, "longer.gguf"));
+        test_write_changed(from, longer,
+                           &(struct test_change){ .key = "qwen3.context_length", .number = 400 });
+        snprintf(from, sizeof from, "%s", longer);
+    }
+    for (int i = 0; i < (_i == 2 ? 4 : 1); i++)
+        snprintf(said + strlen(said), sizeof text, "%s", text);
+    params.text = said;
+    params.n_text = strlen(said);
     struct sums sums = report(&params);
-    double expected = expect_divergence(find_type(sums.down));
+    double expected = expect_divergence(&folder, said, find_type(sums.down), params.importance);
     ck_assert_double_gt(expected, 0.0);
-    ck_assert_double_eq_tol(sums.divergence_of_down, expected, 1e-9 * expected);
-    ck_assert_double_eq_tol(sums.divergence, expected, 1e-9 * expected);
+    ck_assert_double_eq_tol(sums.divergence_of_down, expected, 1e-4 * expected);
+    ck_assert_double_eq_tol(sums.divergence, sums.divergence_of_down, 1e-9 * expected);
     test_folder_end(&folder);
 }
 END_TEST
@@ -467,7 +673,11 @@ START_TEST(refused)
     params.target_bits = 1.0;
     check_fails(&params, "at least");
     params.target_bits = -1.0;
-    check_fails(&params, "-1 bits");
+    check_fails(&params, "-1 bits per weight; expected 1 to 16, or so");
+    params.target_bits = 64.5;
+    check_fails(&params, "64.5 bits per weight; expected 1 to 16, or so");
+    params.target_bits = NAN;
+    check_fails(&params, "nan bits per weight; expected 1 to 16, or so");
     params.target_bits = 5.0;
     params.pure = true;
     check_fails(&params, "pure");
@@ -512,6 +722,32 @@ START_TEST(folders)
 }
 END_TEST
 
+/* Without memory the call fails and leaves no file, unless it does without what it did not get. */
+START_TEST(without_memory)
+{
+    struct test_folder folder;
+    struct akunu_quantize_params params = begin(&folder);
+    params.target_bits = 6.0;
+    params.n_threads = 1;
+    size_t n_open = test_count_open();
+    long n = 0;
+    for (bool is_over = false; !is_over; n += 1 + n / 12) {
+        refuse_allocation(n);
+        enum akunu_status status = akunu_file_quantize(from, to, &params);
+        is_over = !allow_allocations();
+        bool is_opening = strstr(akunu_last_error(), "an unknown format"); /* nobody read it */
+        ck_assert_msg(status == AKUNU_OK || (!is_over && status == AKUNU_ERROR_MEMORY) ||
+                          (!is_over && is_opening),
+                      "%ld: %d: %s", n, (int)status, akunu_last_error());
+        ck_assert_int_eq(access(to, F_OK) == 0, status == AKUNU_OK);
+        unlink(to);
+        ck_assert_uint_eq(test_count_open(), n_open);
+    }
+    ck_assert_int_gt(n, 200);
+    test_folder_end(&folder);
+}
+END_TEST
+
 static bool on_progress(double fraction, void *user)
 {
     *(double *)user = fraction;
@@ -541,14 +777,18 @@ int main(void)
     TCase *tc = tcase_create("allocate");
     suite_add_tcase(suite, tc);
     tcase_add_loop_test(tc, near_the_best_of_all, 0, 20);
+    tcase_add_loop_test(tc, best_at_each_rate, 0, 20);
     tcase_add_test(tc, hull);
     tcase_add_loop_test(tc, hull_of_random_types, 0, 50);
     tcase_add_test(tc, layers);
+    tcase_add_loop_test(tc, few_layers, 0, 2);
+    tcase_add_loop_test(tc, file_type, 0, 3);
+    tcase_add_test(tc, without_memory);
     tcase_add_test(tc, bits_per_weight);
     tcase_add_test(tc, bytes_and_the_same);
     tcase_add_test(tc, exceptions);
     tcase_add_test(tc, folders);
-    tcase_add_test(tc, expected_divergence);
+    tcase_add_loop_test(tc, expected_divergence, 0, 3);
     tcase_add_loop_test(tc, smallest, 0, 2);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, cancelled);
