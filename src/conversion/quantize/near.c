@@ -14,7 +14,6 @@ struct maker {
     int n_codes, n_dims, bits, n_levels;
     int n_halves;                                /* vectors of half as many elements */
     uint8_t distances[2][HALVES_MAX][CODES_MAX]; /* of the lower half, of the upper half */
-    uint16_t found[CODES_MAX];
 };
 
 static int get_level(const struct maker *m, uint16_t code, int i)
@@ -37,35 +36,23 @@ static void measure_halves(struct maker *m)
             }
 }
 
-/* The points at a distance of at most `most`. */
-static int find_within(struct maker *m, const uint8_t *low, const uint8_t *high, int most)
-{
-    int n = 0;
-    for (int c = 0; c < m->n_codes; c++) {
-        m->found[n] = (uint16_t)c;
-        n += low[c] + high[c] <= most;
-    }
-    return n;
-}
-
-/* *most: a guess of the distance within which enough points are; what it should have been. */
-static void make_list(struct maker *m, int vector, int *most, uint16_t list[AK_NEAR_POINTS])
+/* The nearest points, by counting how many are at each distance. */
+static void make_list(const struct maker *m, int vector, uint16_t list[AK_NEAR_POINTS])
 {
     const uint8_t *low = m->distances[0][vector % m->n_halves],
                   *high = m->distances[1][vector / m->n_halves];
-    int starts[DISTANCE_MAX + 2] = { 0 }, n = find_within(m, low, high, *most);
-    while (n < AK_NEAR_POINTS)
-        n = find_within(m, low, high, ++*most);
-    for (int i = 0; i < n; i++)
-        starts[low[m->found[i]] + high[m->found[i]] + 1]++;
-    for (int d = 0; d <= *most; d++)
-        starts[d + 1] += starts[d];
-    while (*most > 0 && starts[*most] >= AK_NEAR_POINTS)
-        --*most;
-    for (int i = 0; i < n; i++) {
-        int at = starts[low[m->found[i]] + high[m->found[i]]]++;
+    int starts[DISTANCE_MAX + 1] = { 0 }, n = 0;
+    for (int c = 0; c < m->n_codes; c++)
+        starts[low[c] + high[c]]++;
+    for (int d = 0; d <= DISTANCE_MAX; d++) {
+        int n_points = starts[d];
+        starts[d] = n;
+        n += n_points;
+    }
+    for (int c = 0; c < m->n_codes; c++) {
+        int at = starts[low[c] + high[c]]++;
         if (at < AK_NEAR_POINTS)
-            list[at] = m->codes[m->found[i]];
+            list[at] = m->codes[c];
     }
 }
 
@@ -79,7 +66,7 @@ static int power(int base, int exponent)
 
 bool ak_near_make(const uint16_t *codes, int n_codes, int n_dims, int bits, struct ak_near *out)
 {
-    int n_levels = bits == 2 ? 3 : 8, n = power(n_levels, n_dims), most = 0;
+    int n_levels = bits == 2 ? 3 : 8, n = power(n_levels, n_dims);
     struct maker *m = ak_alloc(1, sizeof *m);
     out->codes = ak_alloc((size_t)n, sizeof *out->codes);
     out->index = ak_alloc((size_t)n, sizeof *out->index);
@@ -93,7 +80,7 @@ bool ak_near_make(const uint16_t *codes, int n_codes, int n_dims, int bits, stru
         m->n_halves = power(n_levels, n_dims / 2);
         measure_halves(m);
         for (int vector = 0; vector < n; vector++)
-            make_list(m, vector, &most, out->codes[vector]);
+            make_list(m, vector, out->codes[vector]);
         for (int c = 0; c < n_codes; c++)
             out->index[ak_near_vector(codes[c], n_dims, bits)] = (uint16_t)c;
     } else {

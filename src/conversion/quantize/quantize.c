@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "config.h"
+#include "base/mem.h"
 #include "files/quant/block.h"
 #include "files/quant/codebook.h"
 #include "conversion/quantize/sets.h"
@@ -106,7 +107,7 @@ void ak_quantize(const struct ak_quantize_tables *tables, enum ak_quant_type typ
     unsigned set = ak_quantize_sets() - 1;
     float weights[AK_QUANT_SUPER_BLOCK];
     for (size_t i = 0; i < n; i += AK_QUANT_SUPER_BLOCK) {
-        size_t some = n - i < AK_QUANT_SUPER_BLOCK ? n - i : AK_QUANT_SUPER_BLOCK;
+        size_t some = ak_min_size(n - i, AK_QUANT_SUPER_BLOCK);
         weigh(x + i, importance ? importance + i : NULL, some, weights);
         ak_quantize_with(tables, set, type, x + i, weights,
                          (uint8_t *)blocks + i / info->block_elems * info->block_bytes, some);
@@ -145,7 +146,7 @@ void ak_quantize_groups(unsigned bits, uint32_t group, const float *x, const flo
         return;
     }
     for (size_t i = 0; i < n; i += piece) {
-        size_t some = n - i < piece ? n - i : piece;
+        size_t some = ak_min_size(n - i, piece);
         weigh(x + i, importance ? importance + i : NULL, some, weights);
         ak_quantize_groups_with(set, bits, group, x + i, weights, out + i / 8 * bits,
                                 scales + i / group, some);

@@ -16,7 +16,7 @@ struct ak_quantize_tables {
     struct ak_near near[AK_QUANT_COUNT];
 };
 
-/* Makes the tables of a type unless they are made, which takes some milliseconds. Not while another
+/* Makes the tables of a type unless they are made, which takes up to 50 ms. Not while another
  * thread uses them. false: out of memory. */
 bool ak_quantize_prepare(struct ak_quantize_tables *tables, enum ak_quant_type type);
 void ak_quantize_clear(struct ak_quantize_tables *tables);
