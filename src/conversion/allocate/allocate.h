@@ -73,7 +73,7 @@ float *ak_allocate_read(const struct ak_convert_plan *plan, const struct ak_conv
 ak_status ak_allocate_quantize(const struct ak_convert_plan *plan,
                                const struct ak_convert_tensor *t, enum ak_quant_type type,
                                float *values, struct ak_error *error);
-/* Weighted squared error of the tensor, from a sample of its rows. */
+/* Weighted squared error of a sample of the tensor's rows, which is the same of all types. */
 ak_status ak_allocate_error(const struct ak_convert_plan *plan, const struct ak_convert_tensor *t,
                             enum ak_quant_type type, const float *values, double *out,
                             struct ak_error *error);

@@ -101,7 +101,6 @@ ak_status ak_allocate_error(const struct ak_convert_plan *plan, const struct ak_
     *out = 0.0;
     for (uint64_t i = 0; i < sampled; i++)
         *out += r.errors[i];
-    *out *= (double)n / (double)sampled;
     ak_free(r.errors);
     return status;
 }

@@ -114,11 +114,16 @@ static ak_status read_folder_file(const struct ak_compress_folder *f, const char
                        f->path, name, MAX_FILE_BYTES);
     }
     *out = ak_alloc((size_t)st.st_size + 1, 1);
-    ssize_t got = 1;
-    while (*out && got > 0 && *n < (size_t)st.st_size)
-        *n += (size_t)((got = read(fd, *out + *n, (size_t)st.st_size - *n)) > 0 ? got : 0);
+    if (!*out) {
+        close(fd);
+        return ak_fail_memory(f->error, name, (uint64_t)st.st_size);
+    }
+    ssize_t got;
+    while ((got = read(fd, *out + *n, (size_t)st.st_size - *n)) > 0)
+        *n += (size_t)got;
+    ak_status status = got < 0 ? fail_io(f, "read", name) : AKUNU_OK;
     close(fd);
-    return *out ? AKUNU_OK : ak_fail_memory(f->error, name, (uint64_t)st.st_size);
+    return status;
 }
 
 ak_status ak_compress_folder_write(struct ak_compress_folder *f, const char *name,
@@ -294,13 +299,14 @@ static ak_status begin_journal(struct ak_compress_folder *f, const char *setting
 {
     char *text;
     size_t n;
-    AK_TRY(read_folder_file(f, journal_name, &text, &n));
-    ak_status status = text ? read_journal(f, settings, text, &n) : AKUNU_OK;
+    ak_status status = read_folder_file(f, journal_name, &text, &n);
+    if (status == AKUNU_OK && text)
+        status = read_journal(f, settings, text, &n);
     ak_free(text);
     AK_TRY(status);
-    f->journal = openat(f->dir, journal_name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (f->journal < 0 || ftruncate(f->journal, (off_t)n) != 0 ||
-        lseek(f->journal, 0, SEEK_END) < 0)
+    f->journal =
+        openat(f->dir, journal_name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (f->journal < 0 || ftruncate(f->journal, (off_t)n) != 0)
         return fail_io(f, "write", journal_name);
     return n > 0 ? AKUNU_OK :
                    write_line(f, json_pack("{ssss}", "source", f->source, "settings", settings));
@@ -329,12 +335,13 @@ static ak_status clear_folder(struct ak_compress_folder *f)
     char *text;
     size_t n, at = 0;
     json_t *line;
-    AK_TRY(read_folder_file(f, journal_name, &text, &n));
-    while (text && (line = next_line(text, n, &at))) {
+    ak_status status = read_folder_file(f, journal_name, &text, &n);
+    while (status == AKUNU_OK && text && (line = next_line(text, n, &at))) {
         put_line(f, line);
         json_decref(line);
     }
     ak_free(text);
+    AK_TRY(status);
     if (unlinkat(f->dir, manifest_name, 0) != 0 && errno != ENOENT)
         return fail_io(f, "remove", manifest_name);
     unlinkat(f->dir, journal_name, 0);
@@ -384,9 +391,14 @@ static ak_status read_manifest(struct ak_compress_folder *f, const struct ak_com
 {
     char *text;
     size_t n;
-    AK_TRY(read_folder_file(f, manifest_name, &text, &n));
+    ak_status status = read_folder_file(f, manifest_name, &text, &n);
+    if (status != AKUNU_OK) {
+        ak_free(text);
+        return status;
+    }
     struct ak_error *error = j->options->overwrite ? NULL : f->error; /* then it may be anything */
-    ak_status status = text ? ak_json_parse(text, n, &f->manifest, error) : AKUNU_OK;
+    if (text)
+        status = ak_json_parse(text, n, &f->manifest, error);
     ak_free(text);
     if (j->options->overwrite || (status == AKUNU_OK && !f->manifest))
         return AKUNU_OK;
@@ -518,10 +530,12 @@ void ak_compress_folder_sum(const struct ak_compress_folder *f,
                 json_object_get(json_object_get(entry, ak_compress_encodings[e].name), "bytes"));
 }
 
-/* Nothing remains of a run that ended before its first file. */
+/* Nothing remains of a run that ended before its first file. A journal that it did not open is that
+ * of another run, whose arrays are in the folder. */
 static void remove_empty(const struct ak_compress_folder *f)
 {
-    unlinkat(f->dir, journal_name, 0);
+    if (f->journal >= 0)
+        unlinkat(f->dir, journal_name, 0);
     unlinkat(f->dir, "tensors", AT_REMOVEDIR);
     if (f->is_new)
         rmdir(f->path);
@@ -533,7 +547,7 @@ void ak_compress_folder_close(struct ak_compress_folder *f)
         return;
     if (f->dir >= 0)
         unlinkat(f->dir, AK_COMPRESS_DRAFT, 0); /* unless it was published */
-    if (f->journal >= 0 && !f->has_files && json_object_size(f->tensors) == 0)
+    if (f->arrays >= 0 && !f->has_files && json_object_size(f->tensors) == 0)
         remove_empty(f);
     if (f->journal >= 0)
         close(f->journal);

@@ -74,7 +74,6 @@ static ak_status run_chunk(struct comparison *c, struct runner *r, const int32_t
 {
     if (r->sequence >= 0)
         ak_session_kv_sequence_free(&r->session->kv, r->sequence);
-    r->sequence = -1;
     AK_TRY(ak_session_sequence_new(r->session, &r->sequence, c->j->error));
     for (uint32_t i = 0; i < c->n; i++)
         c->tokens[i] = (struct akunu_batch_token){ .token = ids[i],

@@ -2,7 +2,6 @@
  * of the source each takes. Tensors that no rule names keep their place in a folder, and are left
  * out of a GGUF file, whose names nobody else knows. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "conversion/compress/compress.h"
@@ -108,8 +107,9 @@ static ak_status check_stored(const struct ak_compress_job *j, const struct ak_c
 /* The expert whose tensor this is; -1: no expert's. */
 static long find_expert(const char *name)
 {
+    long expert;
     const char *at = strstr(name, "experts.");
-    return at && at[8] >= '0' && at[8] <= '9' ? strtol(at + 8, NULL, 10) : -1;
+    return at && sscanf(at, "experts.%ld", &expert) == 1 ? expert : -1;
 }
 
 /* The values of a file for the tensor; NULL: it has none. Files have the names of GGUF. */
