@@ -615,6 +615,81 @@ START_TEST(expected_divergence)
 }
 END_TEST
 
+/* A matrix of zeros loses nothing, so it gets the smallest type, and the others the largest. Each
+ * byte of this text is a token. */
+START_TEST(zeros)
+{
+    struct test_folder folder;
+    char changed[128], bytes[101] = "";
+    float *values = calloc(96 * 160, sizeof *values);
+    struct akunu_quantize_params params = begin(&folder);
+    snprintf(changed, sizeof changed, "%s", test_in(&folder, "zeros.gguf"));
+    test_write_changed(from, changed, &(struct test_change){ .tensor = down, .values = values });
+    snprintf(from, sizeof from, "%s", changed);
+    for (int i = 0; i < 100; i++)
+        bytes[i] = (char)(128 + i * 37 % 125);
+    params.text = bytes;
+    params.n_text = 100;
+    params.target_bits = 64.0; /* as many as there may be */
+    struct sums sums = report(&params);
+    ck_assert_double_eq(sums.divergence_of_down, 0.0);
+    ck_assert_str_eq(sums.down, "MXFP4");
+    ck_assert_str_eq(sums.q, "Q8_0");
+    free(values);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Of a table of 416 rows every third one is looked at. */
+START_TEST(sampled_rows)
+{
+    const struct ak_convert_quantize how = { .mix = "Q8_0" };
+    const struct ak_convert_options options = { .quantize = &how, .n_threads = 3 };
+    struct test_folder folder;
+    struct ak_error error = { 0 };
+    struct ak_convert_job *job = NULL;
+    double found, sum = 0.0;
+    begin(&folder);
+    ck_assert_int_eq(ak_convert_begin(from, NULL, &options, &job, &error), AKUNU_OK);
+    struct ak_convert_plan *plan = ak_convert_get_plan(job);
+    const struct ak_convert_tensor *t = plan->tensors;
+    while (strcmp(t->name, "token_embd.weight") != 0)
+        t++;
+    uint64_t rows = t->shape[0], cols = t->shape[1];
+    float *values = ak_allocate_read(plan, t), *after = malloc(rows * cols * sizeof *after);
+    ck_assert_uint_eq(rows, 416);
+    memcpy(after, values, rows * cols * sizeof *after);
+    ck_assert_int_eq(ak_allocate_error(plan, t, AK_QUANT_Q4_0, values, &found, &error), AKUNU_OK);
+    ck_assert_mem_eq(after, values, rows * cols * sizeof *after);
+    ck_assert_int_eq(ak_allocate_quantize(plan, t, AK_QUANT_Q4_0, after, &error), AKUNU_OK);
+    for (uint64_t row = 0; row < rows; row += 3)
+        for (uint64_t i = row * cols; i < (row + 1) * cols; i++)
+            sum += ((double)values[i] - (double)after[i]) * ((double)values[i] - (double)after[i]);
+    ck_assert_double_eq_tol(found, sum, 1e-9 * sum);
+    ak_convert_end(job);
+    ak_free(values);
+    free(after);
+    test_folder_end(&folder);
+}
+END_TEST
+
+/* Logits so far apart that their exponentials overflow, of a few tokens and of more than a block;
+ * what is behind the last one is not read. */
+START_TEST(far_logits)
+{
+    static const uint32_t sizes[] = { 1, 2, 256, 257, 700 };
+    float x[701], y[701];
+    uint32_t n = sizes[_i];
+    for (uint32_t i = 0; i <= n; i++)
+        x[i] = y[i] = i == n ? 1e30f : 1.0f;
+    ck_assert_double_eq_tol(ak_allocate_diverge(x, y, n), 0.0, 1e-6);
+    x[0] = 301.0f;
+    y[n - 1] = 201.0f;
+    /* all of x is in its first token, whose logit is 200 below the largest of y */
+    ck_assert_double_eq_tol(ak_allocate_diverge(x, y, n), n == 1 ? 0.0 : 200.0, 1e-4);
+}
+END_TEST
+
 /* ---- Limits ------------------------------------------------------------- */
 static void check_fails(const struct akunu_quantize_params *params, const char *named)
 {
@@ -698,18 +773,25 @@ END_TEST
 /* A folder's types are those of its GGUF file, and nothing else remains beside the new file. */
 START_TEST(folders)
 {
+    static const char *const overridden[] = { "rms_norm_eps=float:1e-5", NULL };
     struct test_folder folder;
+    struct akunu_convert_params convert;
     struct akunu_quantize_params params = begin(&folder);
     char gguf[96], temporary[160];
     params.target_bits = 7.5;
+    params.override_kv = overridden;
     snprintf(from, sizeof from, "%s", test_path("rerankers/qwen3"));
     struct test_bytes of_folder = quantize(&params);
     struct sums written = report(&params);
     snprintf(temporary, sizeof temporary, "%s.%ld.source", to, (long)getpid());
     ck_assert(fopen(temporary, "rb") == NULL);
     snprintf(gguf, sizeof gguf, "%s", test_in(&folder, "floats.gguf"));
-    ck_assert_int_eq(test_convert_weights(from, gguf), AKUNU_OK);
+    akunu_convert_params_default(&convert, sizeof convert);
+    convert.no_vocab = true;
+    convert.override_kv = overridden;
+    ck_assert_int_eq(akunu_file_convert(from, gguf, &convert), AKUNU_OK);
     snprintf(from, sizeof from, "%s", gguf);
+    params.override_kv = NULL; /* the file has the value */
     struct test_bytes of_gguf = quantize(&params);
     struct sums sums = report(&params);
     ck_assert_double_eq(written.bits, sums.bits);
@@ -789,6 +871,9 @@ int main(void)
     tcase_add_test(tc, exceptions);
     tcase_add_test(tc, folders);
     tcase_add_loop_test(tc, expected_divergence, 0, 3);
+    tcase_add_test(tc, zeros);
+    tcase_add_test(tc, sampled_rows);
+    tcase_add_loop_test(tc, far_logits, 0, 5);
     tcase_add_loop_test(tc, smallest, 0, 2);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, cancelled);
