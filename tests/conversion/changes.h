@@ -59,6 +59,17 @@ static inline void test_write_changed(const char *from, const char *to,
     ak_provider_close(source);
 }
 
+/* An entry of a file of sums in the older form, of one text. */
+static inline void test_append_sums(struct test_bytes *bytes, const char *name, const float *values,
+                                    uint32_t n)
+{
+    test_append_u32(bytes, (uint32_t)strlen(name));
+    test_append(bytes, name, strlen(name));
+    test_append_u32(bytes, 1);
+    test_append_u32(bytes, n);
+    test_append(bytes, values, n * sizeof *values);
+}
+
 /* A file of sums in the older form, of one text: entry i has the columns' values for the tensor
  * names[i]. */
 static inline void test_write_sums(const char *path, const char *const *names, uint32_t n_names,
@@ -66,13 +77,8 @@ static inline void test_write_sums(const char *path, const char *const *names, u
 {
     struct test_bytes bytes = { 0 };
     test_append_u32(&bytes, n_names);
-    for (uint32_t i = 0; i < n_names; i++) {
-        test_append_u32(&bytes, (uint32_t)strlen(names[i]));
-        test_append(&bytes, names[i], strlen(names[i]));
-        test_append_u32(&bytes, 1);
-        test_append_u32(&bytes, n);
-        test_append(&bytes, values, n * sizeof *values);
-    }
+    for (uint32_t i = 0; i < n_names; i++)
+        test_append_sums(&bytes, names[i], values, n);
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.n, file), bytes.n);
