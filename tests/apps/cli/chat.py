@@ -46,7 +46,7 @@ def commands():
     t.prompt()
     t.type_line(b"/save\r", rb"/save needs a file", "/save without a name")
     t.prompt()
-    t.type_line(b"/stats\r", rb"KV cache", "/stats")
+    t.type_line(b"/stats\r", rb"memory    weights \d+ MB, KV cache \d+ MB, scratch \d+ MB", "/stats")
     t.prompt()
     t.type_line(b"/hepl\r", rb"did you mean /help\?", "a command that is none")
     t.prompt()

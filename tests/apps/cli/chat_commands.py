@@ -114,8 +114,11 @@ def files():
             file.write(text)
     t = Terminal()
     t.prompt()
-    for argument, why in (b"", rb"/read needs a file"), (b" nonexistent", rb"cannot read nonexistent: No such file"), (b" data", rb"data is a folder, not a file"), (b" /dev/zero", rb"/dev/zero is a pipe or a device"), (b" null.bin", rb"null\.bin is no text"), (b" empty", rb"empty is empty"):
+    for argument, why in (b"", rb"/read needs a file's name: /read notes\.txt"), (b" nonexistent", rb"cannot read nonexistent: No such file"), (b" data", rb"data is a folder, not a file"), (b" /dev/zero", rb"/dev/zero is a pipe or a device"), (b" null.bin", rb"null\.bin is no text"), (b" empty", rb"empty is empty"):
         t.type_line(b"/read" + argument + b"\r", why, "/read" + argument.decode())
+        t.prompt()
+    for name in b"save", b"load":
+        t.type_line(b"/" + name + b"\r", b"/%s needs a file's name: /%s talk\\.json" % (name, name), "/%s of no file" % name.decode())
         t.prompt()
     t.type_line(b"/read ~/notes.txt\r", rb"notes\.txt goes with the next message: 6 bytes, \d+ tokens", "/read")
     t.prompt()

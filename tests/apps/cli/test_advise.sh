@@ -36,6 +36,12 @@ kv=$(field Q4_0 kv_bytes)
 exits 0 advise "$model" --memory 1G -c 128 --json
 [ "$(field Q4_0 kv_bytes)" -eq $((2 * kv)) ]
 check "twice the context takes twice the KV cache"
+# without -c the context is the model's, at most 4096
+for context in 256 8192; do
+    exits 0 advise "$model" --memory 1G --override-kv llama.context_length=int:$context --json
+    [ "$(field Q4_0 kv_bytes)" -eq $((kv / 64 * (context < 4096 ? context : 4096))) ]
+    check "a model of $context tokens"
+done
 exits 0 advise "$model" --memory 1G -c 64 -ctk f32 -ctv f32 --json
 [ "$(field Q4_0 kv_bytes)" -gt "$kv" ]
 check "floats take more"

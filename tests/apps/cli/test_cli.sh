@@ -220,6 +220,12 @@ for command in convert quantize; do
     [ ! -e "$work/other.gguf" ]
     check "$command leaves no file without a vocabulary"
 done
+exits 0 quantize "$data/models/llama-f32.gguf" --dry-run --type Q4_0
+prints_row 'blk\.1\.ffn_down\.weight  *\[64, 128\] F32 -> Q4_0, 0\.00 MB'
+prints_row '0\.1 MB of tensors, 5\.41 bits per weight'
+exits 2 quantize "$data/models/llama-f32.gguf" --dry-run --target-bpw 4
+prints_nothing
+says "--target-size and --target-bpw need a text: -f FILE"
 exits 0 convert -m "$data/quantized/awq" --outfile "$work/other.gguf" --no-vocab
 exits 1 convert -m "$model" --outfile "$work/none/new.gguf"
 (ulimit -f 8; exec "$cli" convert -m "$model" --outfile "$work/large.gguf" --outtype f32) >"$out" 2>"$err"
@@ -435,8 +441,11 @@ check "an .npy file of three rows"
 exits 0 embed -m "$model" x y --normalize
 [ "$(wc -l <"$out")" -eq 2 ] && awk '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s < 0.99999 || s > 1.00001) exit 1 }' "$out"
 check "lines of numbers, at unit length"
-exits 2 embed -m "$model"
-says "standard input has no text"
+for flags in "" "-f -"; do
+    # shellcheck disable=SC2086
+    exits 2 embed -m "$model" $flags
+    says "standard input has no text"
+done
 exits 2 embed -m "$model" x -f "$work/lines"
 says "only one of them"
 exits 2 embed -m "$model" x --pooling most
@@ -858,7 +867,8 @@ prints_nothing
 exits 0 bench -m "$model" -p 8 -n 4 -r 1 --breakdown -o json
 json_holds 'all({"attention", "linear output"} < {t["operation"] for t in r["breakdown"]} for r in rows)' \
     'all(t["seconds"] >= 0 and t["wait_seconds"] >= 0 for r in rows for t in r["breakdown"])' \
-    'all(t["bytes"] > 0 and t["ops"] > 0 for r in rows for t in r["breakdown"] if "linear" in t["operation"])'
+    'all(t["bytes"] > 0 and t["ops"] > 0 for r in rows for t in r["breakdown"] if "linear" in t["operation"])' \
+    'all(a >= b - 1e-12 for r in rows for times in [[t["seconds"] + t["wait_seconds"] for t in r["breakdown"]]] for a, b in zip(times, times[1:]))'
 exits 0 bench -m "$model" -p 8,16 -n 0 -r 1 --breakdown -o json # 1 + … + 8 and 1 + … + 16 keys
 json_holds '(lambda short, long: round(136 * short / long) == 36)(*(t["ops"] for r in rows for t in r["breakdown"] if t["operation"] == "attention"))'
 exits 0 bench -m "$model" -p 0 -n 4 -r 1 --breakdown

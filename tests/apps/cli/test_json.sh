@@ -195,6 +195,8 @@ else
     exits 0 transcribe -m "$work/whisper.bin" -bs 1 -nf -nt -nth 1 --grammar "$work/state.gbnf" --grammar-rule state --hotwords 'light' --hallucination-silence-threshold 2 "$work/silence.wav"
     exits 2 transcribe -m "$work/whisper.bin" --grammar "$work/state.gbnf" "$work/silence.wav"
     says 'no rule "root"'
+    exits 2 transcribe -m "$work/whisper.bin" --grammar "$work/none.gbnf" "$work/silence.wav"
+    says '"'"$work/none.gbnf"'" is no file that can be read, and no grammar'
     exits 2 transcribe -m "$work/whisper.bin" --grammar-penalty 100 "$work/silence.wav"
     says '--grammar-penalty needs --grammar'
     "$cli" transcribe -m "$work/whisper.bin" --stream --json <"$work/mel.npy" >"$out" 2>"$err"

@@ -188,6 +188,14 @@ exits 0 eval -m "$model" --tasks "$work/many.jsonl" --limit 40
 awk '/^accuracy/ { exit !($2 >= 0 && $2 <= 1 && $4 <= 0.0802 && $5 == "(40") }' "$out"
 check "40 of 100 questions"
 
+# The token before each text may be the first of the vocabulary.
+for adds in true false; do
+    exits 0 eval -m "$model" --tasks "$work/many.jsonl" --limit 4 --save "$work/adds-$adds" \
+        --override-kv tokenizer.ggml.bos_token_id=int:0 --override-kv tokenizer.ggml.add_bos_token=bool:$adds
+done
+! cmp -s "$work/adds-true" "$work/adds-false"
+check "token 0 precedes the texts"
+
 # ---- eval: what is not a question ----
 bad() {
     printf '%s\n' "$1" >"$work/bad.jsonl"
