@@ -176,6 +176,7 @@ ak_wrap_locks = -Wl,--wrap=pthread_mutex_lock -Wl,--wrap=pthread_mutex_unlock
 tests_conversion_allocate_test_allocate_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 tests_conversion_compress_test_compress_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) -Wl,--wrap=write -Wl,--wrap=fsync \
 	-Wl,--wrap=fdatasync -Wl,--wrap=renameat -Wl,--wrap=unlinkat -Wl,--wrap=read -Wl,--wrap=ftruncate
+tests_speech_transcribe_test_transcribe_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_locks)
 tests_engine_backends_test_ranks_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) $(ak_wrap_locks)
 tests_engine_dist_test_dist_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) $(ak_wrap_locks) -Wl,--wrap=connect -Wl,--wrap=poll
 tests_engine_generate_test_steady_LDFLAGS = $(AM_LDFLAGS) \

@@ -191,7 +191,6 @@ static ak_status get_text(void *user, const int32_t *tokens, size_t n, const cha
         if (tokens[i] < lane->tokens->end)
             words[n_words++] = tokens[i];
     ak_status status = ak_tok_decode(tokenizer, words, n_words, 0, NULL, 0, n_bytes, error);
-    lane->text.n = 0;
     if (status == AKUNU_OK)
         status = ak_buffer_reserve(&lane->text, *n_bytes + 1, error);
     if (status == AKUNU_OK)

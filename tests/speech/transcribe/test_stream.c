@@ -154,8 +154,8 @@ static void check_request(const struct ak_transcribe_clip *clip, double begin, d
     ck_assert(fabs(begin + seconds - you.pushed) < 1e-6);
     ck_assert(asked->word_times);
     ck_assert_uint_eq(asked->audio_context, positions < 1500 ? positions : 0);
-    if (you.last_seconds > 4.0)
-        ck_assert_pstr_eq(asked->language, ak_speech_language_code(LANGUAGE));
+    ck_assert_pstr_eq(asked->language,
+                      you.longest > 4.0 ? ak_speech_language_code(LANGUAGE) : NULL);
     check_prompt(asked, first);
 }
 

@@ -1,7 +1,7 @@
 /* Transcribing through the public header, with a model of Whisper's vocabulary and random weights
  * that is written here: the same segments with any number of threads, cancelling, and what is
- * refused. Texts of a real model are compared elsewhere. Case `any` is for backends of any
- * arithmetic; tests/opencl/opencl.sh runs it. */
+ * refused. Texts of a real model are compared elsewhere. Plans and grammars are looked at from
+ * inside. Case `any` is for backends of any arithmetic; tests/opencl/opencl.sh runs it. */
 #include "tests/speech_clip.h"
 #include "tests/st_files.h"
 #include "tests/test.h"
@@ -12,6 +12,10 @@
 #include <unistd.h>
 
 #include "akunu/akunu.h"
+#include "api/handles.h"
+#include "speech/transcribe/grammar.h"
+#include "speech/transcribe/plan.h"
+#include "tests/locks.h"
 
 enum {
     N_VOCAB = 51864, /* of the English models; the first others have one more */
@@ -175,7 +179,7 @@ struct fixture {
     struct test_folder folder;
     char path[128];
     float *samples;
-    struct akunu_audio *audio;
+    struct akunu_audio *audio, *brief; /* two windows, and a part of one */
 };
 
 /* Writes the model to a file and frees it. */
@@ -217,13 +221,15 @@ static struct fixture *open_fixture(void)
     for (int i = 0; i < SAMPLES; i++)
         f->samples[i] = 0.3f * sinf(0.05f * (float)(i % 12345)) + 0.01f * next_random();
     f->audio = akunu_audio_from_samples(f->samples, SAMPLES, RATE);
-    ck_assert_msg(f->audio != NULL, "%s", akunu_last_error());
+    f->brief = akunu_audio_from_samples(f->samples, 5 * RATE, RATE);
+    ck_assert_msg(f->audio && f->brief, "%s", akunu_last_error());
     return f;
 }
 
 static void close_fixture(struct fixture *f)
 {
     akunu_audio_free(f->audio);
+    akunu_audio_free(f->brief);
     free(f->samples);
     unlink(f->path);
     test_folder_end(&f->folder);
@@ -485,7 +491,7 @@ START_TEST(constrained)
         struct checked checked = { .grammar = grammar, .strict = true };
         params.beams = i < 2 ? 1 : TEXTS;
         params.no_timestamps = i % 2 == 1;
-        ck_assert_msg(transcribe(session, f->audio, &params, check_segment, &checked, NULL) ==
+        ck_assert_msg(transcribe(session, f->brief, &params, check_segment, &checked, NULL) ==
                           AKUNU_OK,
                       "%s", akunu_last_error());
         check_window(&checked);
@@ -493,7 +499,7 @@ START_TEST(constrained)
     }
     struct checked checked = { .grammar = grammar, .strict = false };
     params.grammar_penalty = 1e-6f;
-    ck_assert_int_eq(transcribe(session, f->audio, &params, check_segment, &checked, NULL),
+    ck_assert_int_eq(transcribe(session, f->brief, &params, check_segment, &checked, NULL),
                      AKUNU_OK);
     check_window(&checked);
     params.grammar_penalty = 0.0f;
@@ -525,7 +531,7 @@ START_TEST(symbols)
     for (int keep = 0; keep < 2; keep++) {
         struct transcript *t = calloc(1, sizeof *t);
         params.keep_symbols = keep;
-        ck_assert_int_eq(transcribe(session, f->audio, &params, on_segment, t, NULL), AKUNU_OK);
+        ck_assert_int_eq(transcribe(session, f->brief, &params, on_segment, t, NULL), AKUNU_OK);
         ck_assert_uint_gt(t->n, 0);
         ck_assert_msg((strpbrk(t->text, "#@*+=<>") != NULL) == keep, "%s", t->text);
         free(t);
@@ -533,6 +539,226 @@ START_TEST(symbols)
     akunu_grammar_free(grammar);
     akunu_session_free(session);
     close_fixture(f);
+}
+END_TEST
+
+/* Tokens up to 255 are bytes. What may follow a text of them, as a set of bytes. */
+static void check_allowed(const struct ak_transcribe_grammar *g, const int32_t *written, size_t n,
+                          const char *bytes, bool ends, bool goes_on)
+{
+    struct ak_speech_allowed allowed;
+    struct ak_error error;
+    ck_assert_int_eq(g->constraint.find(g->constraint.user, written, n, &allowed, &error),
+                     AKUNU_OK);
+    ck_assert(allowed.end == ends && allowed.more == goes_on && allowed.penalty >= INFINITY);
+    ck_assert((allowed.tokens == NULL) == (bytes == NULL));
+    for (int32_t i = 0; bytes && i < N_TEXT; i++)
+        ck_assert_msg((allowed.tokens[i / 32] >> (i % 32) & 1) ==
+                          (i > 0 && i < 256 && strchr(bytes, i) != NULL),
+                      "token %d after %zu", (int)i, n);
+}
+
+/* A grammar reads text alone, and lets it begin with a space. */
+START_TEST(grammar_of_tokens)
+{
+    static const char *const gbnf[] = { "root ::= \"on\" | \"off\"",
+                                        "root ::= \" \"? (\"on\" | \"off\")" };
+    enum { TIME = N_TEXT + 1000 };
+    const struct {
+        int32_t written[6];
+        size_t n;
+        const char *bytes; /* NULL: any token */
+        bool ends, goes_on;
+    } cases[] = {
+        { { 0 }, 0, " o", false, true },
+        { { TIME }, 1, " o", false, true },
+        { { ' ' }, 1, "o", false, true },
+        { { TIME, 'o' }, 2, "nf", false, true },
+        { { TIME, ' ', 'o', 'n' }, 4, "", true, false },
+        { { 'o', 'f', TIME, 'f', TIME }, 5, "", true, false },
+        { { 'o', 'x' }, 2, NULL, true, true },
+    };
+    struct fixture *f = open_fixture();
+    struct akunu_model *model = akunu_model_load(f->path, NULL);
+    ck_assert_msg(model != NULL, "%s", akunu_last_error());
+    for (size_t k = 0; k < 2; k++) {
+        struct akunu_grammar *grammar = akunu_grammar_parse_rule(gbnf[k], strlen(gbnf[k]), "root");
+        struct ak_transcribe_grammar g;
+        struct ak_error error;
+        ck_assert_int_eq(
+            ak_transcribe_grammar_open(model->inner, grammar->inner, INFINITY, N_TEXT, &g, &error),
+            AKUNU_OK);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+            check_allowed(&g, cases[i].written, cases[i].n, cases[i].bytes, cases[i].ends,
+                          cases[i].goes_on);
+        ak_transcribe_grammar_close(&g);
+        akunu_grammar_free(grammar);
+    }
+    akunu_model_free(model);
+    close_fixture(f);
+}
+END_TEST
+
+/* ---- Plans -------------------------------------------------------------- */
+struct planner {
+    struct fixture *f;
+    struct akunu_model *model;
+    struct ak_speech_tokens tokens;
+};
+
+static struct planner planner_new(bool multilingual)
+{
+    struct planner p = { .f = open_fixture() };
+    struct ak_error error;
+    if (multilingual)
+        write_model(p.f->path, 1);
+    p.model = akunu_model_load(p.f->path, NULL);
+    ck_assert_msg(p.model != NULL, "%s", akunu_last_error());
+    ck_assert_int_eq(ak_speech_tokens_find(N_VOCAB + multilingual, &p.tokens, &error), AKUNU_OK);
+    return p;
+}
+
+static void planner_free(struct planner *p)
+{
+    akunu_model_free(p->model);
+    close_fixture(p->f);
+}
+
+/* The caller frees the plan. */
+static void make_plan(const struct planner *p, const struct akunu_transcription *asked,
+                      struct ak_transcribe_plan *plan)
+{
+    struct ak_error error = { 0 };
+    *plan = (struct ak_transcribe_plan){ 0 };
+    ck_assert_msg(ak_transcribe_plan_make(p->model->inner, &p->tokens, asked, plan, &error) ==
+                      AKUNU_OK,
+                  "%s", error.message);
+}
+
+static void check_temperatures(const struct planner *p)
+{
+    static const struct {
+        float first, step;
+        size_t n;
+    } cases[] = { { 0.0f, 0.2f, 6 }, { 0.4f, 0.3f, 3 }, { 0.4f, 0.31f, 2 }, { 0.0f, 0.0f, 1 },
+                  { 0.5f, 0.0f, 1 }, { 1.0f, 0.2f, 1 }, { 1.5f, 0.2f, 1 },  { 0.0f, 0.001f, 64 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct akunu_transcription asked = make_params();
+        struct ak_transcribe_plan plan;
+        asked.temperature = cases[i].first;
+        asked.temperature_step = cases[i].step;
+        make_plan(p, &asked, &plan);
+        ck_assert_uint_eq(plan.task.n_temperatures, cases[i].n);
+        for (size_t k = 0; k < cases[i].n; k++)
+            ck_assert(fabsf(plan.task.temperatures[k] - cases[i].first - (float)k * cases[i].step) <
+                      1e-6f);
+        ak_transcribe_plan_free(&plan);
+    }
+}
+
+/* Tokens are the bytes of the text, which has no merges. */
+static void check_tokens(const int32_t *tokens, size_t n, const char *text)
+{
+    ck_assert_uint_eq(n, strlen(text));
+    for (size_t i = 0; i < n; i++)
+        ck_assert_int_eq(tokens[i], text[i]);
+}
+
+/* What is never written: special tokens; unless symbols are kept, those of a byte, the first byte
+ * of the notes, and the space that begins a token of a symbol, as this vocabulary has none. */
+static void check_suppressed(const struct planner *p)
+{
+    static const char bytes[] = "\"#()*+/:;<=>@[\\]^_`{|}~\xe2 ";
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct akunu_transcription asked = make_params();
+        struct ak_transcribe_plan plan;
+        bool *found = calloc(N_VOCAB + 1, sizeof *found);
+        asked.keep_symbols = keeps;
+        make_plan(p, &asked, &plan);
+        for (size_t i = 0; i < plan.task.n_suppressed; i++)
+            found[plan.task.suppressed[i]] = true;
+        for (int32_t i = 0; i < p->tokens.n; i++) {
+            const struct ak_speech_tokens *t = &p->tokens;
+            bool is_special = i == t->transcribe || i == t->translate || i == t->start ||
+                              i == t->previous || i == t->language_model || i == t->no_speech;
+            bool is_symbol = !keeps && i > 0 && i < 256 && strchr(bytes, i) != NULL;
+            ck_assert_msg(found[i] == (is_special || is_symbol), "token %d", (int)i);
+        }
+        ck_assert_int_eq(plan.task.blank, ' ');
+        ak_transcribe_plan_free(&plan);
+        free(found);
+    }
+}
+
+static void check_languages(const struct planner *p)
+{
+    static const struct {
+        const char *language, *code;
+        bool detects;
+    } cases[] = {
+        { NULL, "en", false }, { "auto", "en", true },     { "AUTO", "en", true },
+        { "de", "de", false }, { "Spanish", "es", false }, { "su", "su", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct akunu_transcription asked = make_params();
+        struct ak_transcribe_plan plan;
+        asked.language = cases[i].language;
+        make_plan(p, &asked, &plan);
+        ck_assert_pstr_eq(ak_speech_language_code(plan.task.language), cases[i].code);
+        ck_assert(plan.detects_language == cases[i].detects);
+        ak_transcribe_plan_free(&plan);
+    }
+}
+
+START_TEST(plans)
+{
+    struct planner english = planner_new(false), all = planner_new(true);
+    struct akunu_transcription asked = make_params();
+    struct ak_transcribe_plan plan;
+    check_temperatures(&english);
+    check_suppressed(&english);
+    check_suppressed(&all);
+    check_languages(&all);
+    asked.language = "auto";
+    make_plan(&english, &asked, &plan);
+    ck_assert(!plan.detects_language && plan.task.language == 0);
+    ck_assert(plan.task.first == 0 && plan.task.end == UINT64_MAX);
+    ck_assert(plan.task.use_previous && plan.task.previous_max == 0 && !plan.task.words);
+    ck_assert(plan.task.beams == TEXTS && plan.task.n_prompt == 0 && plan.task.n_prefix == 0 &&
+              plan.task.n_hotwords == 0);
+    ak_transcribe_plan_free(&plan);
+
+    asked = make_params();
+    asked.offset_ms = 1509;
+    asked.duration_ms = 2500;
+    asked.max_previous = 7;
+    asked.beams = 1;
+    asked.hallucination_silence = 0.0f;
+    asked.prompt = "one two";
+    asked.prefix = " \tsix\n";
+    asked.hotwords = "ten ";
+    make_plan(&english, &asked, &plan);
+    ck_assert(plan.task.first == 150 && plan.task.end == 400);
+    ck_assert(plan.task.use_previous && plan.task.previous_max == 7 && plan.task.words);
+    ck_assert_uint_eq(plan.task.beams, 0);
+    check_tokens(plan.task.prompt, plan.task.n_prompt, " one two");
+    check_tokens(plan.task.prefix, plan.task.n_prefix, " six");
+    check_tokens(plan.task.hotwords, plan.task.n_hotwords, " ten");
+    ak_transcribe_plan_free(&plan);
+    asked.max_previous = 0;
+    make_plan(&english, &asked, &plan);
+    ck_assert(!plan.task.use_previous);
+    ak_transcribe_plan_free(&plan);
+
+    struct ak_error error;
+    asked.hallucination_silence = -1.0f;
+    ck_assert_int_eq(
+        ak_transcribe_plan_make(english.model->inner, &english.tokens, &asked, &plan, &error),
+        AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(error.message, "hallucination_silence is -1; expected at least 0 seconds");
+    ak_transcribe_plan_free(&plan);
+    planner_free(&english);
+    planner_free(&all);
 }
 END_TEST
 
@@ -905,6 +1131,8 @@ START_TEST(languages_of_speech)
     ck_assert_mem_eq(speech, again, 99 * sizeof *speech);
     params.offset_ms = 0;
     params.duration_ms = 15000;
+    for (int i = 0; i < 128; i++)
+        none[i] = 1.0f;
     ck_assert_int_eq(akunu_session_languages(session, f->audio, &params, none, 128), AKUNU_OK);
     double sum = 0.0, sum_none = 0.0;
     for (int i = 0; i < 99; i++) {
@@ -947,6 +1175,71 @@ START_TEST(language_is_detected)
         akunu_session_free(session);
         free(t);
     }
+    close_fixture(f);
+}
+END_TEST
+
+/* Each of several clips at once has the language that it has alone. */
+static void keep_language(enum akunu_status status, const char *message, const char *language,
+                          void *user)
+{
+    ck_assert_msg(status == AKUNU_OK, "%s", message);
+    *(const char **)user = language;
+}
+
+struct spoken {
+    struct akunu_transcription params;
+    struct akunu_audio *audio[3];
+    const char *language[3];
+    size_t n;
+};
+
+static bool ignore_segment(const struct akunu_segment *segment, void *user)
+{
+    (void)segment, (void)user;
+    return true;
+}
+
+static bool next_spoken(struct akunu_clip *clip, void *user)
+{
+    struct spoken *all = user;
+    if (all->n == 3)
+        return false;
+    *clip = (struct akunu_clip){ .audio = all->audio[all->n],
+                                 .params = &all->params,
+                                 .on_segment = ignore_segment,
+                                 .on_end = keep_language,
+                                 .user = &all->language[all->n] };
+    all->n++;
+    return true;
+}
+
+START_TEST(languages_side_by_side)
+{
+    struct fixture *f = open_fixture();
+    struct spoken *all = calloc(1, sizeof *all);
+    write_model(f->path, 1);
+    struct akunu_session *wide = open_wide_session(f, 1, 2);
+    all->params = make_params();
+    all->params.language = "auto";
+    all->params.beams = all->params.best_of = 1;
+    all->params.max_tokens = 2;
+    for (size_t i = 0; i < 3; i++)
+        all->audio[i] = akunu_audio_from_samples(f->samples + i * 50000, 40000, RATE);
+    ck_assert_msg(akunu_session_transcribe_clips(wide, next_spoken, all) == AKUNU_OK, "%s",
+                  akunu_last_error());
+    akunu_session_free(wide);
+    struct akunu_session *session = open_session(f, 1);
+    for (size_t i = 0; i < 3; i++) {
+        const char *language = NULL;
+        ck_assert_int_eq(akunu_session_transcribe(session, all->audio[i], &all->params,
+                                                  ignore_segment, NULL, NULL, &language),
+                         AKUNU_OK);
+        ck_assert_pstr_eq(all->language[i], language);
+        akunu_audio_free(all->audio[i]);
+    }
+    akunu_session_free(session);
+    free(all);
     close_fixture(f);
 }
 END_TEST
@@ -1046,6 +1339,8 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, stopped_and_refused);
     tcase_add_test(tests, constrained);
+    tcase_add_test(tests, grammar_of_tokens);
+    tcase_add_test(tests, plans);
     tcase_add_test(tests, symbols);
     tcase_add_test(tests, prompts);
     tcase_add_test(tests, short_context);
@@ -1055,6 +1350,7 @@ int main(int argc, char **argv)
     suite_add_tcase(suite, tests);
     tcase_set_timeout(threads, 240);
     tcase_add_test(threads, side_by_side);
+    tcase_add_test(threads, languages_side_by_side);
     tcase_add_loop_test(threads, chunks, 0, 2);
     suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
