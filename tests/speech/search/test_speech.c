@@ -377,6 +377,7 @@ START_TEST(texts_differ)
             struct ak_speech_text text;
             ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_OK);
             ck_assert_double_ge(score_of(&text), before);
+            check_probabilities(f, &search, &text);
             before = score_of(&text);
             one += search.n_texts == 1 ? before : 0.0;
             all += search.n_texts == TEXTS ? before : 0.0;
@@ -388,6 +389,59 @@ START_TEST(texts_differ)
     }
     ck_assert_uint_le(n_alike, 1); /* of 18 pairs, by chance */
     ck_assert_double_gt(all, one + 0.1);
+    formula_free(f);
+}
+END_TEST
+
+enum { LIKELY = 1000, UNLIKELY = 2000 };
+
+/* Two tokens, whose logits are 2 apart. */
+static ak_status begin_two(void *user, const int32_t *prompt, size_t n, size_t start,
+                           const float **last, const float **at, struct ak_error *error)
+{
+    struct formula *f = user;
+    (void)prompt, (void)n, (void)start, (void)error;
+    for (int32_t i = 0; i < f->ids.n; i++)
+        f->rows[0][i] = -INFINITY;
+    f->rows[0][LIKELY] = 2.0f;
+    f->rows[0][UNLIKELY] = 0.0f;
+    *last = *at = f->rows[0];
+    return AKUNU_OK;
+}
+
+/* Of 80 samples as many are the likely token as its share of the softmax over logit / temperature
+ * says, 1 / (1 + e^(−2 / temperature)), within three standard deviations. */
+START_TEST(warmth_flattens)
+{
+    static const float temperatures[] = { 0.5f, 1.0f, 4.0f };
+    struct ak_error error = { 0 };
+    struct formula *f = formula_new(51864);
+    int32_t prompt[] = { f->ids.start, f->ids.no_timestamps };
+    struct ak_speech_rules rules = { .tokens = &f->ids, .blank = BLANK };
+    struct ak_speech_model model = { f, begin_two, step };
+    enum { SAMPLES = 80 };
+    for (size_t i = 0; i < sizeof temperatures / sizeof *temperatures; i++) {
+        double n_likely = 0.0, share = 1.0 / (1.0 + exp(-2.0 / (double)temperatures[i]));
+        for (uint64_t seed = 0; seed < SAMPLES; seed++) {
+            struct ak_speech_search search = { .prompt = prompt,
+                                               .n_prompt = 2,
+                                               .rules = &rules,
+                                               .n_texts = 1,
+                                               .length_penalty = -1.0f,
+                                               .temperature = temperatures[i],
+                                               .seed = seed,
+                                               .max_tokens = 1 };
+            struct ak_speech_text text;
+            ck_assert_int_eq(ak_speech_decode(&model, &search, &text, &error), AKUNU_OK);
+            ck_assert(text.n == 1 && (text.tokens[0] == LIKELY || text.tokens[0] == UNLIKELY));
+            n_likely += text.tokens[0] == LIKELY;
+            ak_speech_text_free(&text);
+        }
+        ck_assert_msg(fabs(n_likely - SAMPLES * share) <=
+                          3.0 * sqrt(SAMPLES * share * (1.0 - share)),
+                      "temperature %g: %g of %d, expected %g", (double)temperatures[i], n_likely,
+                      SAMPLES, SAMPLES * share);
+    }
     formula_free(f);
 }
 END_TEST
@@ -1496,6 +1550,7 @@ int main(void)
     tcase_add_loop_test(any, segments_as_openai_whisper, 0, 4);
     tcase_add_test(any, sampled);
     tcase_add_test(any, texts_differ);
+    tcase_add_test(any, warmth_flattens);
     tcase_add_test(any, windows_and_attempts_differ);
     tcase_add_test(any, best_attempt_stays);
     tcase_add_test(any, failed_window_ends_the_prompt);
