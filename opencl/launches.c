@@ -496,7 +496,20 @@ static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
     case AK_OP_SELECT: r->n = c->params.select.n; break;
     case AK_OP_ADD_GATED: r->n = c->params.add_gated.n; break;
     case AK_OP_GUMBEL: r->n = c->params.gumbel.n; break;
-    default: r->n = c->params.argmax.n; break;
+    case AK_OP_ARGMAX: r->n = c->params.argmax.n; break;
+    /* what is no step over rows */
+    case AK_OP_LINEAR:
+    case AK_OP_QKV:
+    case AK_OP_ATTENTION:
+    case AK_OP_SHORT_CONV:
+    case AK_OP_CONV:
+    case AK_OP_DELTA:
+    case AK_OP_NORM_GATED:
+    case AK_OP_ALL_GATHER:
+    case AK_OP_COLLECT:
+    case AK_OP_SEND:
+    case AK_OP_RECEIVE:
+    case AK_OP_COUNT: break;
     }
 }
 

@@ -464,7 +464,7 @@ static bool can_halve(const struct ak_cpu_prepared *p)
         return false;
     for (uint32_t i = 0; i < p->table->n_commands; i++) {
         const struct ak_command *c = &p->table->commands[i];
-        if (c->op == AK_OP_PREVIOUS || c->op == AK_OP_FRAMES ||
+        if (ak_op_mixes_rows(c->op) ||
             (c->op == AK_OP_ATTENTION && c->params.attention.bidirectional))
             return false;
     }

@@ -167,7 +167,7 @@ static void dump_params(FILE *f, const struct ak_command *c, const struct ak_wei
     case AK_OP_SELECT: fprintf(f, " n=%u", c->params.select.n); break;
     case AK_OP_GUMBEL: fprintf(f, " n=%u", c->params.gumbel.n); break;
     case AK_OP_ARGMAX: fprintf(f, " n=%u", c->params.argmax.n); break;
-    default: break; /* an op with parameters that need not be in dumps */
+    case AK_OP_COUNT: break;
     }
 }
 

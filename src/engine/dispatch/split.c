@@ -60,12 +60,18 @@ static ak_status copy_commands(const struct ak_table *t, uint32_t begin, uint32_
 static void rebase_command(struct ak_command *c, uint32_t layer, uint64_t elem)
 {
     switch (c->op) {
-    case AK_OP_QKV: c->params.qkv.kv_layer -= layer; break;
-    case AK_OP_ATTENTION: c->params.attention.kv_layer -= layer; break;
-    case AK_OP_SHORT_CONV: c->params.short_conv.state_at -= elem; break;
-    case AK_OP_CONV: c->params.conv.state_at -= elem; break;
-    case AK_OP_DELTA: c->params.delta.state_at -= elem; break;
-    default: break;
+#define NOTHING(name)
+#define KV(name) c->params.name.kv_layer -= layer;
+#define STATE(name) c->params.name.state_at -= elem;
+#define AK_OP(symbol, name, rows, keeps, ...)                                                      \
+    case AK_OP_##symbol:                                                                           \
+        keeps(name) break;
+#include "engine/op/op.def"
+#undef AK_OP
+#undef NOTHING
+#undef KV
+#undef STATE
+    case AK_OP_COUNT: break;
     }
 }
 

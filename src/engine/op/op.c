@@ -25,3 +25,14 @@ const struct ak_op_linear_info *ak_op_linear_info(enum ak_op_linear linear)
 {
     return &linears[linear];
 }
+
+bool ak_op_mixes_rows(enum ak_op op)
+{
+    enum { ROWWISE = false, MIXES = true };
+    static const bool mixes[] = {
+#define AK_OP(symbol, name, rows, ...) [AK_OP_##symbol] = rows,
+#include "engine/op/op.def"
+#undef AK_OP
+    };
+    return mixes[op];
+}

@@ -18,6 +18,9 @@ enum ak_op {
     AK_OP_COUNT
 };
 
+/* Whether a row of the result depends on other rows of the pass. */
+bool ak_op_mixes_rows(enum ak_op op);
+
 const char *ak_op_name(enum ak_op op);
 
 enum ak_op_linear {
@@ -72,7 +75,7 @@ struct ak_op_conv_part {
 enum { AK_OP_CONV_PARTS = 3 };
 
 /* Parameters of each op. */
-#define AK_OP(symbol, name, ...)                                                                   \
+#define AK_OP(symbol, name, rows, keeps, ...)                                                      \
     struct ak_op_##name##_params {                                                                 \
         __VA_ARGS__                                                                                \
     };
