@@ -148,10 +148,10 @@ environment = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "
 environment.update(XDG_DATA_HOME=home + "/data", XDG_CONFIG_HOME=home + "/config", XDG_CACHE_HOME=home + "/cache", HOME=home, HF_ENDPOINT=base, HF_TOKEN=TOKEN, TMPDIR=home)
 
 
-def run(*arguments, code=0, limit=None, **variables):
+def run(*arguments, code=0, limit=None, closes_input=False, **variables):
     global last
     log.clear()
-    before = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
+    before = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else (lambda: os.close(0)) if closes_input else None
     last = subprocess.run([CLI, *arguments], env={**environment, **variables}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, preexec_fn=before)
     check("exit code %d, want %d: %s" % (last.returncode, code, " ".join(arguments)), last.returncode == code)
     return last
@@ -336,6 +336,24 @@ lacks("full.gguf", "a full disk")
 pull("full.gguf")
 has("full.gguf", BIG, "after a full disk")
 
+VAST = 3_000_000_000_000_000
+
+
+def send_vast(h):
+    """The first bytes of a file of 3 PB."""
+    h.send_response(206)
+    h.send_header("Content-Range", "bytes 0-63/%d" % VAST)
+    h.send_header("Content-Length", "64")
+    h.end_headers()
+    h.wfile.write(BIG[:64])
+
+
+file("vast.gguf", send_vast)
+pull("vast.gguf", code=1)
+says("not enough space: 3000000000.0 MB are needed, and ")
+check("megabytes that are free", float(last.stderr.split("needed, and ")[-1].split(" MB")[0]) < VAST / 1e6)
+lacks("vast.gguf", "a file beyond the disk")
+
 # ---- Redirects and secrets ------------------------------------------------
 elsewhere = "http://localhost:%d" % port
 file("there.gguf", lambda h: answer(h, 302, Location=elsewhere + "/cdn/there.gguf?X-Amz-Signature=Signed"))
@@ -432,6 +450,13 @@ for what, header in (("counts", (2**63, 2**63)), ("a key", (0, 1, 2**62)), ("not
     run("inspect", "-m", base + "/some/files/hostile.gguf", code=3)
     check("a header with damaged %s: a message" % what, "header" in last.stderr and not last.stdout)
 
+# An array of 2^41 bytes, and one of 2^62 numbers of 8 bytes, whose size has no number of 64 bits.
+for element, n in (0, 2**41), (10, 2**62):
+    array = b"GGUF" + (3).to_bytes(4, "little") + b"".join(n.to_bytes(8, "little") for n in (0, 1, 1)) + b"a" + (9).to_bytes(4, "little") + element.to_bytes(4, "little") + n.to_bytes(8, "little")
+    file("hostile.gguf", lambda h: send(h, array + bytes(3_000_000)))
+    run("inspect", "-m", base + "/some/files/hostile.gguf", code=3)
+    says("its header is damaged")
+
 # ---- Repositories ---------------------------------------------------------
 def repository(name, revision="main", wrong=(), **files):
     entries = [{"type": "directory", "path": "folder", "oid": "0", "size": 0}, {"type": "file", "path": "../evil.gguf", "oid": "0", "size": 9}, {"type": "file", "path": "\33[2J/evil.gguf", "oid": "0", "size": 9}]
@@ -526,6 +551,8 @@ with open(home + "/hub/token", "w") as kept:
     kept.write("hf_FromFile\n")
 run("pull", "me/gated", code=3, HF_TOKEN="", HF_HOME=home + "/hub")
 check("the token of the file", log[0][1].get("Authorization") == "Bearer hf_FromFile")
+run("pull", "me/gated", code=3, closes_input=True, HF_TOKEN="", HF_HOME=home + "/hub")
+check("the token of the file, with standard input closed", log[0][1].get("Authorization") == "Bearer hf_FromFile")
 run("pull", "me/gated", code=2, HF_TOKEN="a\r\nX: y")
 check("no header is smuggled", len(log) == 0)
 run("pull", "me/tiny-GGUF", code=1, HF_ENDPOINT="http://127.0.0.1:1")

@@ -23,6 +23,7 @@ for command in $commands; do
     says_nothing
 done
 exits 0 --version
+prints_row 'build: .*, kernels: .*; jansson [0-9].*'
 prints "akunu-cli "
 prints scalar
 

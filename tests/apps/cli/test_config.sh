@@ -107,6 +107,9 @@ refused 'modles: {}\n' "did you mean 'models'?"
 refused 'help: true\n' "unknown key 'help'"
 refused 'config: x\n' "unknown key 'config'"
 refused 'zzzzzzzzzz: 1\n' "keys are the flags"
+given 'cache-limit: ""\n'
+exits 2 run -m tiny -p abc
+says "config.yaml:1: cache-limit: : expected a size such as 500M or 3.5G, or a number of GB, above 0 and up to 1000000G"
 refused 'ids: perhaps\n' "config.yaml:1: ids: perhaps: expected true or false"
 refused 'models: {a: {model: tiny, ids: 3}}\n' "config.yaml:1: ids: 3: expected true or false"
 refused 'models: {a: {temp: 3}}\n' "preset 'a' has no model"

@@ -136,6 +136,16 @@ if "$cli" logits -m "$work/whisper.bin" -f "$work/silence.wav" --stage mel --out
     echo "SKIPPED: test_json: transcribe, which needs libsndfile and libsamplerate"
     printf 'transcribe\ntranscribe-full\ntranscribe-stream\n' >>"$work/seen"
 else
+    for stage in "mel (80, 3000)" "encoder (1500, 16)" "logits (2, 51864)"; do
+        exits 0 logits -m "$work/whisper.bin" -f "$work/silence.wav" --stage "${stage%% *}" --ids "1 2" --out "$work/stage.npy"
+        head -c 128 "$work/stage.npy" | grep -qaF "'<f4', 'fortran_order': False, 'shape': ${stage#* }, "
+        check "the shape of --stage $stage"
+    done
+    exits 3 logits -m "$work/whisper.bin" -f "$work/absent.wav" --stage encoder --out "$work/stage.npy"
+    [ "$(wc -l <"$err")" -eq 1 ]
+    check "one message of a clip that is not there"
+    exits 2 logits -m "$work/whisper.bin" -f "$work/silence.wav" --out "$work/stage.npy"
+    says "--ids is missing"
     exits 0 transcribe -m "$work/whisper.bin" -nf --json "$work/silence.wav"
     valid transcribe
     says_nothing
