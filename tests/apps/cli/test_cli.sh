@@ -227,6 +227,9 @@ prints_row '0\.1 MB of tensors, 5\.41 bits per weight'
 exits 2 quantize "$data/models/llama-f32.gguf" --dry-run --target-bpw 4
 prints_nothing
 says "--target-size and --target-bpw need a text: -f FILE"
+exits 2 quantize "$data/models/llama-f32.gguf" --dry-run -f "$data/models/llama-f32.txt"
+prints_nothing
+says "-f is the text for --target-size or --target-bpw, and there is neither"
 exits 0 convert -m "$data/quantized/awq" --outfile "$work/other.gguf" --no-vocab
 exits 1 convert -m "$model" --outfile "$work/none/new.gguf"
 (ulimit -f 8; exec "$cli" convert -m "$model" --outfile "$work/large.gguf" --outtype f32) >"$out" 2>"$err"
@@ -848,6 +851,14 @@ prints " cores"
 exits 0 bench -m "$model" -p 0 -n 0 --load -r 2 -o json
 json_holds '[r["test"] for r in rows] == ["load-cold", "load-warm"] and all(r["avg_ts"] is None for r in rows)' \
     'all(0 < r["ready_seconds"] <= r["first_token_seconds"] and len(r["samples_ready"]) == 2 for r in rows)'
+# A file that is nowhere else stays in memory.
+if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] && resident=$(mktemp -d /dev/shm/akunu-XXXXXX); then
+    cp "$model" "$resident/model.gguf"
+    exits 0 bench -m "$resident/model.gguf" -p 0 -n 0 --load -r 1 --no-cache -o json
+    rm -rf "$resident"
+    says "load-cold is not cold: 100 % of the files stayed in the page cache"
+    json_holds '[r["page_cache_kept"] for r in rows] == [1, None]'
+fi
 exits 0 bench -m "$model" -p 4 -n 0 --load -r 1 -o csv
 csv_rows 3
 exits 0 bench -m "$model" -p 0 -n 0 --load -r 1
@@ -941,6 +952,9 @@ if [ "${AK_EMULATED:-}" != 1 ]; then
     prints "# Chip profile"
     cmp -s "$out" "$work/tuned.yaml"
     check "--tune shows what it wrote"
+    exits 3 bench --tune -m "$model" -t 1 -ctk q8_0 --profile-out "$work/none.yaml" -r 1
+    [ "$(wc -l <"$err")" -eq 1 ]
+    check "one message of a model that cannot be tuned"
     exits 0 logits -m "$model" --ids "$ids" --out "$work/l.npy" --profile "$work/tuned.yaml"
     cmp -s "$work/l.npy" "$work/base.npy"
     check "the same logits with the tuned profile"

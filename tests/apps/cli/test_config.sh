@@ -110,6 +110,7 @@ refused 'zzzzzzzzzz: 1\n' "keys are the flags"
 given 'cache-limit: ""\n'
 exits 2 run -m tiny -p abc
 says "config.yaml:1: cache-limit: : expected a size such as 500M or 3.5G, or a number of GB, above 0 and up to 1000000G"
+refused 'temp: 1\nids: true\nthreads: 2: 3\n' "config.yaml:3: no valid YAML: "
 refused 'ids: perhaps\n' "config.yaml:1: ids: perhaps: expected true or false"
 refused 'models: {a: {model: tiny, ids: 3}}\n' "config.yaml:1: ids: 3: expected true or false"
 refused 'models: {a: {temp: 3}}\n' "preset 'a' has no model"

@@ -146,6 +146,10 @@ exits 0 -m "$model" --ids tokenize -- "-b --ids"
 is_same ids "-- after a command that flags precede"
 exits 2 tokenize -m "$model" -- --ids x
 says "unexpected argument"
+for command in quantize run; do
+    exits 2 $command one two three
+    says "unexpected argument 'three': '$command' takes --model and --"
+done
 exits 3 inspect -- -none.gguf
 says "-none.gguf"
 exits 0 run -m "$model" -n 1 --raw -- --help

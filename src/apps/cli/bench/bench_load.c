@@ -35,7 +35,7 @@ static double resident_bytes(int fd, size_t bytes)
     free(pages);
     if (map != MAP_FAILED)
         munmap(map, bytes);
-    return (double)(in * page);
+    return fmin((double)(in * page), (double)bytes); /* the last page goes on after the file */
 }
 
 /* Asks the kernel to drop the file's pages. It keeps pages that are dirty or mapped. */
