@@ -35,29 +35,11 @@ static const char *type_of(unsigned code)
     }
 }
 
-bool server_is_anthropic(const struct http_exchange *x)
-{
-    return strncmp(http_path(x), "/v1/messages", strlen("/v1/messages")) == 0;
-}
-
-bool server_is_ollama(const struct http_exchange *x)
-{
-    return strncmp(http_path(x), "/api/", strlen("/api/")) == 0;
-}
-
 json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
                      const char *code_name, const char *message)
 {
-    const char *type = type_of(code);
     json_t *text = cli_json_text(message, strlen(message)); /* it may quote what a client sent */
-    if (server_is_ollama(x))
-        return json_pack("{s:o}", "error", text);
-    if (!server_is_anthropic(x))
-        return json_pack("{s:{s:o, s:s, s:s?, s:s?}}", "error", "message", text, "type", type,
-                         "param", param, "code", code_name);
-    type = code == 503 ? "overloaded_error" : code == 500 ? "api_error" : type;
-    return json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", type, "message",
-                     text);
+    return server_api_of(x)->error(code, type_of(code), param, code_name, text);
 }
 
 void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,

@@ -403,3 +403,22 @@ void server_count_tokens(struct server_model *m, struct http_exchange *x, const 
         server_answer(x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r.n_ids));
     server_chat_release(&r);
 }
+
+/* ---- What APIs differ in ------------------------------------------------ */
+static json_t *anthropic_error(unsigned code, const char *type, const char *param,
+                               const char *code_name, json_t *message)
+{
+    (void)param, (void)code_name;
+    type = code == 503 ? "overloaded_error" : code == 500 ? "api_error" : type;
+    return json_pack("{s:s, s:{s:s, s:o}}", "type", "error", "error", "type", type, "message",
+                     message);
+}
+
+static void anthropic_fail_stream(struct server_job *job, json_t *error)
+{
+    server_sse_write_event(job, "error", error);
+    http_finish(job->x);
+}
+
+const struct server_api server_anthropic = { .error = anthropic_error,
+                                             .fail_stream = anthropic_fail_stream };

@@ -59,36 +59,40 @@ static json_t *embedding_of(const struct server_encoding *e, size_t i)
     json_t *value = own->base64 ? encode_base64(row, own->dimensions) : json_array();
     for (size_t k = 0; !own->base64 && k < own->dimensions; k++)
         json_array_append_new(value, json_real((double)row[k]));
-    return json_pack("{s:s, s:I, s:o}", "object", "embedding", "index", (json_int_t)i, "embedding",
-                     value);
+    return value;
+}
+
+json_t *server_openai_embeddings(const struct server_encoding *e, json_t *rows)
+{
+    json_t *data = json_array(), *row;
+    size_t i;
+    json_array_foreach (rows, i, row)
+        json_array_append_new(data, json_pack("{s:s, s:I, s:O}", "object", "embedding", "index",
+                                              (json_int_t)i, "embedding", row));
+    bool is_whole = json_array_size(data) == e->n;
+    json_decref(rows);
+    json_t *value = json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data,
+                              "model", e->model->id, "usage", "prompt_tokens",
+                              (json_int_t)e->n_tokens, "total_tokens", (json_int_t)e->n_tokens);
+    if (is_whole)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
+json_t *server_ollama_embeddings(const struct server_encoding *e, json_t *rows)
+{
+    return json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", e->model->id, "embeddings", rows,
+                     "total_duration", (json_int_t)(http_age(e->x) * 1e9), "load_duration",
+                     (json_int_t)0, "prompt_eval_count", (json_int_t)e->n_tokens);
 }
 
 static void embed_answer(struct server_encoding *e)
 {
-    json_t *data = json_array();
-    bool plain = server_is_ollama(e->x); /* whose embeddings are lists in a list */
-    for (size_t i = 0; i < e->n; i++) {
-        json_t *one = embedding_of(e, i);
-        json_array_append_new(data, plain ? json_incref(json_object_get(one, "embedding")) :
-                                            json_incref(one));
-        json_decref(one);
-    }
-    if (plain) {
-        server_answer(e->x, 200,
-                      json_pack("{s:s, s:o, s:I, s:I, s:I}", "model", e->model->id, "embeddings",
-                                data, "total_duration", (json_int_t)(http_age(e->x) * 1e9),
-                                "load_duration", (json_int_t)0, "prompt_eval_count",
-                                (json_int_t)e->n_tokens));
-        return;
-    }
-    json_t *value = json_pack("{s:s, s:o, s:s, s:{s:I, s:I}}", "object", "list", "data", data,
-                              "model", e->model->id, "usage", "prompt_tokens",
-                              (json_int_t)e->n_tokens, "total_tokens", (json_int_t)e->n_tokens);
-    if (value && json_array_size(data) != e->n) {
-        json_decref(value);
-        value = NULL;
-    }
-    server_answer(e->x, 200, value);
+    json_t *rows = json_array();
+    for (size_t i = 0; i < e->n; i++)
+        json_array_append_new(rows, embedding_of(e, i));
+    server_answer(e->x, 200, server_api_of(e->x)->embeddings(e, rows));
 }
 
 /* ---- The request -------------------------------------------------------- */
@@ -115,7 +119,7 @@ static bool read_embeddings(struct server_model *m, struct http_exchange *x, con
     out->width = akunu_model_embedding_width(m->loaded.model, m->options->embedding.pooling);
     int64_t dimensions = (int64_t)out->width;
     bool truncates = false;
-    if ((!server_is_ollama(x) && !server_get_string(x, body, "encoding_format", &format)) ||
+    if ((server_api_of(x)->has_base64 && !server_get_string(x, body, "encoding_format", &format)) ||
         !server_get_integer(x, body, "dimensions", 1, (int64_t)out->width, &dimensions) ||
         !server_get_bool(x, body, "truncate", &truncates) || !read_prompt(m, x, body, out))
         return false;

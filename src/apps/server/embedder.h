@@ -47,4 +47,9 @@ uint64_t server_embedder_bytes(const struct server_model *m);
 /* Answers those that are ready. */
 void server_take_encodings(struct server_model *m);
 
+/* ---- Answers in the form of an API: embed.c ------------------------------ */
+/* Both take `rows`, the vectors as JSON; NULL: out of memory. */
+json_t *server_openai_embeddings(const struct server_encoding *e, json_t *rows);
+json_t *server_ollama_embeddings(const struct server_encoding *e, json_t *rows);
+
 #endif

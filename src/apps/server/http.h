@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct http_server;
+struct server_route;
 struct http_exchange;
 
 struct http_handlers {
@@ -88,6 +89,9 @@ uint64_t http_number(const struct http_exchange *x);
  */
 enum { HTTP_COUNTS = 3 };
 uint64_t *http_counts(struct http_exchange *x);
+/* The route that the path and the method name; NULL: none. */
+void http_set_route(struct http_exchange *x, const struct server_route *route);
+const struct server_route *http_route(const struct http_exchange *x);
 void http_set_data(struct http_exchange *x, void *data);
 void *http_data(const struct http_exchange *x);
 

@@ -71,6 +71,16 @@ uint64_t *http_counts(struct http_exchange *x)
     return x->counts;
 }
 
+void http_set_route(struct http_exchange *x, const struct server_route *route)
+{
+    x->route = route;
+}
+
+const struct server_route *http_route(const struct http_exchange *x)
+{
+    return x->route;
+}
+
 void http_set_data(struct http_exchange *x, void *data)
 {
     x->data = data;

@@ -46,6 +46,7 @@ struct http_exchange {
     bool resumes;
     uint64_t number, counts[HTTP_COUNTS];
     bool is_held, resumes_later; /* resumes_later: when it is released */
+    const struct server_route *route;
     void *data;
 };
 

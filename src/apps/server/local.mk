@@ -1,5 +1,6 @@
 akunu_server_SOURCES += \
 	src/apps/server/answer.c \
+	src/apps/server/api.h \
 	src/apps/server/anthropic.c \
 	src/apps/server/chat.c \
 	src/apps/server/chat.h \

@@ -10,6 +10,7 @@
 #include "apps/common/json_text.h"
 #include "apps/common/output.h"
 #include "apps/server/chat.h"
+#include "apps/server/embedder.h"
 
 /* ---- Models ------------------------------------------------------------- */
 /* A time as RFC 3339 has it. */
@@ -394,3 +395,26 @@ void server_ollama_generate(struct server_model *m, struct http_exchange *x, con
 {
     answer_chat(m, x, body, prepare_generate, read_prompt);
 }
+
+/* ---- What APIs differ in ------------------------------------------------ */
+static json_t *ollama_error(unsigned code, const char *type, const char *param,
+                            const char *code_name, json_t *message)
+{
+    (void)code, (void)type, (void)param, (void)code_name;
+    return json_pack("{s:o}", "error", message);
+}
+
+static void ollama_fail_stream(struct server_job *job, json_t *error)
+{
+    char *line = cli_json_write(error, JSON_COMPACT);
+    json_decref(error);
+    if (line)
+        http_write(job->x, line, strlen(line));
+    http_write(job->x, "\n", 1);
+    http_finish(job->x);
+    free(line);
+}
+
+const struct server_api server_ollama = { .error = ollama_error,
+                                          .fail_stream = ollama_fail_stream,
+                                          .embeddings = server_ollama_embeddings };

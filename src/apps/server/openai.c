@@ -1,4 +1,5 @@
 /* What the OpenAI APIs have in common: usage, reasons, tokens, models, failures. */
+#include "apps/server/embedder.h"
 #include "apps/server/job.h"
 
 #include <stdio.h>
@@ -93,20 +94,26 @@ bool server_job_failed(struct server_job *job)
         return true;
     }
     json_t *error = server_error(job->x, code, NULL, NULL, job->message);
-    if (server_is_ollama(job->x)) {
-        char *line = cli_json_write(error, JSON_COMPACT);
-        json_decref(error);
-        if (line)
-            http_write(job->x, line, strlen(line));
-        http_write(job->x, "\n", 1);
-        http_finish(job->x);
-        free(line);
-    } else if (server_is_anthropic(job->x)) {
-        server_sse_write_event(job, "error", error);
-        http_finish(job->x);
-    } else {
-        server_sse_write(job, error);
-        server_sse_end(job);
-    }
+    server_api_of(job->x)->fail_stream(job, error);
     return true;
 }
+
+/* ---- What APIs differ in ------------------------------------------------ */
+static json_t *openai_error(unsigned code, const char *type, const char *param,
+                            const char *code_name, json_t *message)
+{
+    (void)code;
+    return json_pack("{s:{s:o, s:s, s:s?, s:s?}}", "error", "message", message, "type", type,
+                     "param", param, "code", code_name);
+}
+
+static void openai_fail_stream(struct server_job *job, json_t *error)
+{
+    server_sse_write(job, error);
+    server_sse_end(job);
+}
+
+const struct server_api server_openai = { .error = openai_error,
+                                          .fail_stream = openai_fail_stream,
+                                          .embeddings = server_openai_embeddings,
+                                          .has_base64 = true };

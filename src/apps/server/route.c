@@ -13,61 +13,62 @@ struct server_route {
     bool open;                                  /* needs no key */
     bool early;                                 /* also while the model is loaded */
     enum { ANY, TEXTS, VECTORS, SPEECH } needs; /* what the model has to do */
+    const struct server_api *api;               /* the form of its answers */
 };
 
 /* What is no model's. */
-#define SERVER(method, path, handle, open, early)                                                  \
+#define SERVER(method, path, api, handle, open, early)                                             \
     {                                                                                              \
-        method, path, handle, NULL, open, early, ANY                                               \
+        method, path, handle, NULL, open, early, ANY, &server_##api                                \
     }
 /* What a model answers. */
-#define MODEL(method, path, call_route, needs)                                                     \
+#define MODEL(method, path, api, answer, needs)                                                    \
     {                                                                                              \
-        method, path, NULL, call_route, false, false, needs                                        \
+        method, path, NULL, answer, false, false, needs, &server_##api                             \
     }
 
 static const struct server_route routes[] = {
-    SERVER("GET", "/", server_page, true, true),
-    MODEL("POST", "/v1/chat/completions", server_chat_completions, TEXTS),
-    MODEL("POST", "/chat/completions", server_chat_completions, TEXTS),
-    MODEL("POST", "/v1/completions", server_completions, TEXTS),
-    MODEL("POST", "/v1/chat/completions/input_tokens", server_chat_count, TEXTS),
-    MODEL("POST", "/chat/completions/input_tokens", server_chat_count, TEXTS),
-    MODEL("POST", "/v1/responses", server_responses, TEXTS),
-    MODEL("POST", "/responses", server_responses, TEXTS),
-    MODEL("POST", "/v1/responses/input_tokens", server_responses_count, TEXTS),
-    MODEL("POST", "/responses/input_tokens", server_responses_count, TEXTS),
-    MODEL("POST", "/v1/messages", server_messages, TEXTS),
-    MODEL("POST", "/v1/messages/count_tokens", server_count_tokens, TEXTS),
-    SERVER("GET", "/api/version", server_ollama_version, false, true),
-    SERVER("GET", "/api/tags", server_ollama_tags, false, false),
-    SERVER("GET", "/api/ps", server_ollama_ps, false, false),
-    MODEL("POST", "/api/show", server_ollama_show, ANY),
-    MODEL("POST", "/api/chat", server_ollama_chat, TEXTS),
-    MODEL("POST", "/api/generate", server_ollama_generate, TEXTS),
-    MODEL("POST", "/api/embed", server_embeddings, VECTORS),
-    MODEL("POST", "/v1/embeddings", server_embeddings, VECTORS),
-    MODEL("POST", "/v1/rerank", server_rerank, VECTORS),
-    MODEL("POST", "/v1/reranking", server_rerank, VECTORS),
-    MODEL("POST", "/rerank", server_rerank, VECTORS),
-    MODEL("POST", "/reranking", server_rerank, VECTORS),
-    MODEL("POST", "/v1/audio/transcriptions", server_transcriptions, SPEECH),
-    MODEL("POST", "/v1/audio/translations", server_transcriptions, SPEECH),
-    MODEL("POST", "/inference", server_transcriptions, SPEECH),
-    SERVER("GET", "/v1/models", server_models, false, false),
-    SERVER("GET", "/models", server_models, false, false),
-    SERVER("GET", "/v1/models/", server_model_by_name, false, false),
-    SERVER("GET", "/health", server_health, true, true),
-    SERVER("GET", "/v1/health", server_health, true, true),
-    MODEL("GET", "/props", server_props, TEXTS),
-    MODEL("GET", "/slots", server_slots, TEXTS),
-    MODEL("POST", "/completion", server_completion, TEXTS),
-    MODEL("POST", "/completions", server_completion, TEXTS),
-    MODEL("POST", "/infill", server_infill, TEXTS),
-    MODEL("POST", "/tokenize", server_tokenize, ANY),
-    MODEL("POST", "/detokenize", server_detokenize, ANY),
-    MODEL("POST", "/apply-template", server_apply_template, TEXTS),
-    SERVER("GET", "/metrics", server_metrics, false, true),
+    SERVER("GET", "/", openai, server_page, true, true),
+    MODEL("POST", "/v1/chat/completions", openai, server_chat_completions, TEXTS),
+    MODEL("POST", "/chat/completions", openai, server_chat_completions, TEXTS),
+    MODEL("POST", "/v1/completions", openai, server_completions, TEXTS),
+    MODEL("POST", "/v1/chat/completions/input_tokens", openai, server_chat_count, TEXTS),
+    MODEL("POST", "/chat/completions/input_tokens", openai, server_chat_count, TEXTS),
+    MODEL("POST", "/v1/responses", openai, server_responses, TEXTS),
+    MODEL("POST", "/responses", openai, server_responses, TEXTS),
+    MODEL("POST", "/v1/responses/input_tokens", openai, server_responses_count, TEXTS),
+    MODEL("POST", "/responses/input_tokens", openai, server_responses_count, TEXTS),
+    MODEL("POST", "/v1/messages", anthropic, server_messages, TEXTS),
+    MODEL("POST", "/v1/messages/count_tokens", anthropic, server_count_tokens, TEXTS),
+    SERVER("GET", "/api/version", ollama, server_ollama_version, false, true),
+    SERVER("GET", "/api/tags", ollama, server_ollama_tags, false, false),
+    SERVER("GET", "/api/ps", ollama, server_ollama_ps, false, false),
+    MODEL("POST", "/api/show", ollama, server_ollama_show, ANY),
+    MODEL("POST", "/api/chat", ollama, server_ollama_chat, TEXTS),
+    MODEL("POST", "/api/generate", ollama, server_ollama_generate, TEXTS),
+    MODEL("POST", "/api/embed", ollama, server_embeddings, VECTORS),
+    MODEL("POST", "/v1/embeddings", openai, server_embeddings, VECTORS),
+    MODEL("POST", "/v1/rerank", openai, server_rerank, VECTORS),
+    MODEL("POST", "/v1/reranking", openai, server_rerank, VECTORS),
+    MODEL("POST", "/rerank", openai, server_rerank, VECTORS),
+    MODEL("POST", "/reranking", openai, server_rerank, VECTORS),
+    MODEL("POST", "/v1/audio/transcriptions", openai, server_transcriptions, SPEECH),
+    MODEL("POST", "/v1/audio/translations", openai, server_transcriptions, SPEECH),
+    MODEL("POST", "/inference", openai, server_transcriptions, SPEECH),
+    SERVER("GET", "/v1/models", openai, server_models, false, false),
+    SERVER("GET", "/models", openai, server_models, false, false),
+    SERVER("GET", "/v1/models/", openai, server_model_by_name, false, false),
+    SERVER("GET", "/health", openai, server_health, true, true),
+    SERVER("GET", "/v1/health", openai, server_health, true, true),
+    MODEL("GET", "/props", openai, server_props, TEXTS),
+    MODEL("GET", "/slots", openai, server_slots, TEXTS),
+    MODEL("POST", "/completion", openai, server_completion, TEXTS),
+    MODEL("POST", "/completions", openai, server_completion, TEXTS),
+    MODEL("POST", "/infill", openai, server_infill, TEXTS),
+    MODEL("POST", "/tokenize", openai, server_tokenize, ANY),
+    MODEL("POST", "/detokenize", openai, server_detokenize, ANY),
+    MODEL("POST", "/apply-template", openai, server_apply_template, TEXTS),
+    SERVER("GET", "/metrics", openai, server_metrics, false, true),
 };
 #undef SERVER
 #undef MODEL
@@ -103,6 +104,35 @@ static const struct server_route *find_route(const struct http_exchange *x)
         if (has_path(&routes[i], http_path(x)) && has_method(&routes[i], http_method(x)))
             return &routes[i];
     return NULL;
+}
+
+static bool ends_name(char c)
+{
+    return c == '\0' || c == '/';
+}
+
+/* Bytes of the whole names with which both paths begin: 4 of "/v1/models" and "/v1/messages". */
+static size_t count_shared(const char *a, const char *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; a[i] && a[i] == b[i]; i++)
+        if (a[i] == '/' || (ends_name(a[i + 1]) && ends_name(b[i + 1])))
+            n = i + 1;
+    return n;
+}
+
+const struct server_api *server_api_of(const struct http_exchange *x)
+{
+    const struct server_route *best = http_route(x);
+    size_t most = 0;
+    for (size_t i = 0; !http_route(x) && i < N_ROUTES; i++) {
+        size_t n = count_shared(routes[i].path, http_path(x));
+        if (n > most) {
+            best = &routes[i];
+            most = n;
+        }
+    }
+    return best ? best->api : &server_openai;
 }
 
 /* Lists the methods of a path; false: there is no such path. */
@@ -259,6 +289,7 @@ bool server_check(struct http_exchange *x, struct server *s)
 {
     char methods[64], shown[CLI_SHOWN_BYTES];
     const struct server_route *route = find_route(x);
+    http_set_route(x, route);
     server_name_exchange(s, x);
     if (!check_host(x, s) || !check_origin(x, s))
         return false;
@@ -351,7 +382,7 @@ static void call_route(struct server_model *m, struct http_exchange *x,
 
 void server_ask_model(struct server *s, struct http_exchange *x)
 {
-    const struct server_route *route = find_route(x);
+    const struct server_route *route = http_route(x);
     bool has_body = strcmp(route->method, "POST") == 0;
     json_t *body = !has_body              ? NULL :
                    route->needs == SPEECH ? server_read_form(s, x) :
@@ -436,7 +467,7 @@ void server_expire_waiters(struct server_model *m)
 
 void server_route(struct http_exchange *x, struct server *s)
 {
-    const struct server_route *route = find_route(x);
+    const struct server_route *route = http_route(x);
     if (!check_state(x, s, route)) /* it may have changed while the body came */
         return;
     if (route->handle)
@@ -450,7 +481,8 @@ void server_count_answer(struct http_exchange *x, struct server *s)
 {
     static const unsigned codes[] = { 200, 204, 400, 401, 403, 404, 405, 408,
                                       413, 415, 429, 431, 500, 501, 503 };
-    const struct server_route *route = find_route(x);
+    /* none if the request was refused before it was checked */
+    const struct server_route *route = http_route(x) ? http_route(x) : find_route(x);
     size_t i = route ? (size_t)(route - routes) : N_ROUTES, k = 0;
     while (k < sizeof codes / sizeof *codes && codes[k] != http_code(x))
         k++;

@@ -14,6 +14,7 @@
 #include "apps/common/load.h"
 #include "apps/common/options.h"
 #include "apps/common/receipt.h"
+#include "apps/server/api.h"
 #include "apps/server/http.h"
 
 enum server_state { SERVER_LOADING = 0, SERVER_READY = 1, SERVER_FAILED = 2 };
@@ -152,13 +153,12 @@ uint64_t server_identify_client(const struct http_exchange *x);
 /* Answers with a JSON value, which is freed; NULL: out of memory. */
 void server_answer(struct http_exchange *x, unsigned code, json_t *value);
 
-/* Answers with an OpenAI error. `param` and `code_name` may be NULL. */
+/* Answers with an error in the form of the API. `param` and `code_name` may be NULL. */
 void server_fail(struct http_exchange *x, unsigned code, const char *param, const char *code_name,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 void server_fail_memory(struct http_exchange *x);
-/* Whether the exchange asks Anthropic's API, or Ollama's. */
-bool server_is_anthropic(const struct http_exchange *x);
-bool server_is_ollama(const struct http_exchange *x);
+/* The API that the exchange asks: that of its route, or of the route whose path is most alike. */
+const struct server_api *server_api_of(const struct http_exchange *x);
 /* Answers with the message of the library's last failed call, which was about `param`. */
 void server_fail_library(struct http_exchange *x, const char *param);
 /* Likewise about element i of n in `param`, which the message names if there are several. */
