@@ -438,7 +438,7 @@ static uint64_t read_file_type(const char *path)
     struct akunu_meta meta;
     uint64_t number = UINT64_MAX;
     struct akunu_file *file = akunu_file_open(path);
-    for (size_t i = 0; akunu_file_meta(file, i, &meta, sizeof meta) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_file_get_meta(file, i, &meta, sizeof meta) == AKUNU_OK; i++)
         if (strcmp(meta.key, "general.file_type") == 0)
             number = meta.unsigned_integer;
     akunu_file_free(file);

@@ -440,7 +440,7 @@ static void write_index(const struct test_folder *folder, const char *const *oth
     struct akunu_tensor_info info;
     struct akunu_file *file = akunu_file_open(from);
     json_t *map = json_object();
-    for (size_t i = 0; akunu_file_tensor(file, i, &info, sizeof info) == AKUNU_OK; i++)
+    for (size_t i = 0; akunu_file_get_tensor(file, i, &info, sizeof info) == AKUNU_OK; i++)
         json_object_set_new(map, info.name, json_string("model.safetensors"));
     for (size_t i = 0; others && others[i]; i++)
         json_object_set_new(map, others[i], json_string("model-2.safetensors"));
@@ -840,8 +840,9 @@ static void write_sums(const char *path)
     struct akunu_importance *im = akunu_importance_new(model, NULL);
     for (int i = 0; i < 64; i++)
         ids[i] = i * 7 % 61 + 3;
-    ck_assert_msg(akunu_importance_add(im, session, ids, 64, NULL, NULL) == AKUNU_OK, "%s",
-                  akunu_last_error());
+    ck_assert_msg(akunu_importance_add(im, session, &(struct akunu_ids){ ids, 64 }, NULL, NULL) ==
+                      AKUNU_OK,
+                  "%s", akunu_last_error());
     ck_assert_int_eq(akunu_importance_write(im, path, true), AKUNU_OK);
     akunu_importance_free(im);
     akunu_session_free(session);

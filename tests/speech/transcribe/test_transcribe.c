@@ -1232,9 +1232,9 @@ START_TEST(languages_side_by_side)
     struct akunu_session *session = open_session(f, 1);
     for (size_t i = 0; i < 3; i++) {
         const char *language = NULL;
-        ck_assert_int_eq(akunu_session_transcribe(session, all->audio[i], &all->params,
-                                                  ignore_segment, NULL, NULL, &language),
-                         AKUNU_OK);
+        ck_assert_int_eq(
+            transcribe(session, all->audio[i], &all->params, ignore_segment, NULL, &language),
+            AKUNU_OK);
         ck_assert_pstr_eq(all->language[i], language);
         akunu_audio_free(all->audio[i]);
     }
