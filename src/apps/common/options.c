@@ -50,7 +50,8 @@ enum {
 #include "apps/common/commands.def"
     ,
     LOADS_MODEL = CLI_SERVER
-#define COMMAND(id, function, name, traits, ...) IF(((traits) & CLI_LOADS_MODEL) == CLI_LOADS_MODEL, id)
+#define COMMAND(id, function, name, traits, ...)                                                   \
+    IF(((traits) & CLI_LOADS_MODEL) == CLI_LOADS_MODEL, id)
 #include "apps/common/commands.def"
     ,
     WRITES_JSON = 0

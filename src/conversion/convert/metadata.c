@@ -10,35 +10,26 @@
 
 enum { KEY_BYTES = 128, QUANTIZATION_VERSION = 2 };
 
-/* llama.cpp's file types: the type that most bytes of the file have. */
-static const struct {
-    enum ak_quant_type type;
-    uint32_t number;
-} file_types[] = {
-    { AK_QUANT_F32, 0 },      { AK_QUANT_F16, 1 },      { AK_QUANT_Q4_0, 2 },
-    { AK_QUANT_Q4_1, 3 },     { AK_QUANT_Q8_0, 7 },     { AK_QUANT_Q5_0, 8 },
-    { AK_QUANT_Q5_1, 9 },     { AK_QUANT_Q2_K, 10 },    { AK_QUANT_Q3_K, 12 },
-    { AK_QUANT_Q4_K, 14 },    { AK_QUANT_Q5_K, 16 },    { AK_QUANT_Q6_K, 18 },
-    { AK_QUANT_IQ4_NL, 25 },  { AK_QUANT_IQ4_XS, 30 },  { AK_QUANT_BF16, 32 },
-    { AK_QUANT_MXFP4, 38 },   { AK_QUANT_IQ2_XXS, 19 }, { AK_QUANT_IQ2_XS, 20 },
-    { AK_QUANT_IQ3_XXS, 23 }, { AK_QUANT_IQ1_S, 24 },   { AK_QUANT_IQ3_S, 26 },
-    { AK_QUANT_IQ2_S, 28 },   { AK_QUANT_IQ1_M, 31 },   { AK_QUANT_TQ1_0, 36 },
-    { AK_QUANT_TQ2_0, 37 },   { AK_QUANT_NVFP4, 39 },   { AK_QUANT_Q1_0, 40 },
-    { AK_QUANT_Q2_0, 41 },
+/* llama.cpp's file types: of the type that most bytes of the file have. */
+enum { NONE = -1 };
+static const int file_types[AK_QUANT_COUNT] = {
+#define QUANT(symbol, name, own, ggml, file_type) [AK_QUANT_##symbol] = file_type,
+#include "files/quant/types.def"
 };
 
 static void put_file_type(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
-    size_t heaviest = 0;
+    enum ak_quant_type heaviest = AK_QUANT_F32;
     bool quantized = false;
-    for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
-        if (plan->type_bytes[file_types[i].type] > plan->type_bytes[file_types[heaviest].type])
-            heaviest = i;
-        quantized |= plan->type_bytes[file_types[i].type] > 0 &&
-                     ak_quant_info(file_types[i].type)->block_elems > 1;
+    for (enum ak_quant_type type = 0; type < AK_QUANT_COUNT; type++) {
+        if (file_types[type] == NONE)
+            continue;
+        if (plan->type_bytes[type] > plan->type_bytes[heaviest])
+            heaviest = type;
+        quantized |= plan->type_bytes[type] > 0 && ak_quant_info(type)->block_elems > 1;
     }
     ak_gguf_writer_put_u32(w, "general.file_type",
-                           plan->mix ? plan->mix->file_type : file_types[heaviest].number);
+                           plan->mix ? plan->mix->file_type : (uint32_t)file_types[heaviest]);
     if (quantized)
         ak_gguf_writer_put_u32(w, "general.quantization_version", QUANTIZATION_VERSION);
 }

@@ -14,5 +14,6 @@ libloops_la_SOURCES += \
 	src/files/quant/ternary.c \
 	src/files/quant/type.c \
 	src/files/quant/type.h \
+	src/files/quant/types.def \
 	src/files/quant/values.c \
 	src/files/quant/vector.c

@@ -2,22 +2,16 @@
  * from llama.cpp have numbers of their own. */
 #include "files/weights/formats.h"
 
+enum { NONE = -1 };
+
 static const struct {
-    uint32_t number;
+    int64_t number;
     enum ak_quant_type type;
 } types[] = {
-    { 0, AK_QUANT_F32 },      { 1, AK_QUANT_F16 },      { 2, AK_QUANT_Q4_0 },
-    { 3, AK_QUANT_Q4_1 },     { 6, AK_QUANT_Q5_0 },     { 7, AK_QUANT_Q5_1 },
-    { 8, AK_QUANT_Q8_0 },     { 10, AK_QUANT_Q2_K },    { 11, AK_QUANT_Q3_K },
-    { 12, AK_QUANT_Q4_K },    { 13, AK_QUANT_Q5_K },    { 14, AK_QUANT_Q6_K },
-    { 15, AK_QUANT_Q8_K },    { 16, AK_QUANT_IQ2_XXS }, { 17, AK_QUANT_IQ2_XS },
-    { 18, AK_QUANT_IQ3_XXS }, { 19, AK_QUANT_IQ1_S },   { 20, AK_QUANT_IQ4_NL },
-    { 21, AK_QUANT_IQ3_S },   { 22, AK_QUANT_IQ2_S },   { 23, AK_QUANT_IQ4_XS },
-    { 24, AK_QUANT_I8 },      { 25, AK_QUANT_I16 },     { 26, AK_QUANT_I32 },
-    { 27, AK_QUANT_I64 },     { 28, AK_QUANT_F64 },     { 29, AK_QUANT_IQ1_M },
-    { 30, AK_QUANT_BF16 },    { 34, AK_QUANT_TQ1_0 },   { 35, AK_QUANT_TQ2_0 },
-    { 39, AK_QUANT_MXFP4 },   { 40, AK_QUANT_NVFP4 },   { 41, AK_QUANT_Q1_0 },
-    { 42, AK_QUANT_Q2_0 },
+#define QUANT(symbol, name, own, number, ...) { number, AK_QUANT_##symbol },
+#include "files/quant/types.def"
+    { 24, AK_QUANT_I8 },  { 25, AK_QUANT_I16 }, { 26, AK_QUANT_I32 },
+    { 27, AK_QUANT_I64 }, { 28, AK_QUANT_F64 },
 };
 
 /* Of llama.cpp, some of them no longer; 36 of BitNet, from 97 on of ik_llama.cpp. */
@@ -72,8 +66,8 @@ ak_status ak_ggml_type_find(uint32_t number, const char *tensor, enum ak_quant_t
 bool ak_ggml_type_number(enum ak_quant_type type, uint32_t *out)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (types[i].type == type) {
-            *out = types[i].number;
+        if (types[i].type == type && types[i].number != NONE) {
+            *out = (uint32_t)types[i].number;
             return true;
         }
     return false;

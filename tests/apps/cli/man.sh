@@ -34,7 +34,7 @@ for command in $commands; do
     page=$work/$command.1
     "$cli" "$command" --help | awk -f "$man/unwrap.awk" >"$work/help"
     awk -v version=0 -f "$man/help.awk" -f "$man/page.awk" "$man/akunu-cli.1" - <"$work/help" >"$page"
-    holds "man/local.mk installs the page of $command" grep -qF "man/akunu-cli-$command.1" "$man/local.mk"
+    holds "the Makefile installs the page of $command" grep -q "^AK_COMMAND_PAGES = .*man/akunu-cli-$command\.1 " "$AK_TEST_BUILD/Makefile"
     holds "akunu-cli.1 tells of $command" grep -qE "^\.BR? $(echo "$command" | sed 's/-/.-/')( |\$)" "$man/akunu-cli.1"
     for flag in $(sed -n 's/^  \(-[^ ,]*, \|    \)--\([^ ]*\) .*/\2/p' "$work/help"); do
         written=$(echo "$flag" | sed 's/-/\\-/g')
