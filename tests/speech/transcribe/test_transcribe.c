@@ -1103,6 +1103,63 @@ START_TEST(chunks)
 }
 END_TEST
 
+struct watched {
+    double last;
+    size_t n, stop_at; /* calls of watch_progress; 0: never */
+    bool stopped;
+};
+
+static bool watch_progress(double fraction, void *user)
+{
+    struct watched *w = user;
+    ck_assert(!w->stopped && fraction >= w->last && fraction <= 1.0);
+    w->last = fraction;
+    w->stopped = ++w->n == w->stop_at;
+    return !w->stopped;
+}
+
+static bool watch_segment(const struct akunu_segment *segment, void *user)
+{
+    (void)segment;
+    ck_assert(!((struct watched *)user)->stopped);
+    return true;
+}
+
+/* Progress grows with the chunks that are done, and a caller who stops is not called again, though
+ * other chunks are transcribed at the time. */
+START_TEST(progress_of_chunks)
+{
+    enum { LONG = 80 * RATE };
+    struct fixture *f = open_fixture();
+    struct akunu_transcription params = make_params();
+    float *samples = malloc(LONG * sizeof *samples);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/../../data/vad/silero-v6.2.0.bin", getenv("AK_TEST_DATA"));
+    struct akunu_vad *vad = akunu_vad_load(path);
+    ck_assert_msg(vad != NULL, "%s", akunu_last_error());
+    test_speech_clip(samples, LONG);
+    struct akunu_audio *audio = akunu_audio_from_samples(samples, LONG, RATE);
+    struct akunu_session *session = open_wide_session(f, 1, 3);
+    params.vad = vad;
+    params.beams = params.best_of = 1;
+    params.max_tokens = 4;
+    struct watched whole = { .last = 0.0 }, part = { .stop_at = 12 };
+    ck_assert_int_eq(akunu_session_transcribe(session, audio, &params, watch_segment,
+                                              watch_progress, &whole, NULL),
+                     AKUNU_OK);
+    ck_assert_msg(whole.last > 0.5 && whole.n > part.stop_at, "%g", whole.last);
+    ck_assert_int_eq(akunu_session_transcribe(session, audio, &params, watch_segment,
+                                              watch_progress, &part, NULL),
+                     AKUNU_ERROR_CANCELLED);
+    ck_assert(part.stopped);
+    akunu_session_free(session);
+    akunu_audio_free(audio);
+    akunu_vad_free(vad);
+    free(samples);
+    close_fixture(f);
+}
+END_TEST
+
 /* Languages are those of the speech alone, wherever it is. */
 START_TEST(languages_of_speech)
 {
@@ -1352,6 +1409,7 @@ int main(int argc, char **argv)
     tcase_add_test(threads, side_by_side);
     tcase_add_test(threads, languages_side_by_side);
     tcase_add_loop_test(threads, chunks, 0, 2);
+    tcase_add_test(threads, progress_of_chunks);
     suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
