@@ -262,7 +262,7 @@ struct akunu_model_info {
     enum akunu_pooling pooling;
     /* embeddings have unit length; as the files of sentence-transformers say, always for GGUF */
     bool normalized;
-    uint32_t ranks; /* scores per pair in akunu_session_rank; 0: not a reranker */
+    uint32_t n_scores; /* scores per pair in akunu_session_score; 0: not a reranker */
     /* Speech models: log-mel filters, and positions of the encoder, 20 ms each. 0: not a speech
      * model. */
     uint32_t n_mels, encoder_context;
@@ -485,14 +485,14 @@ struct akunu_pair {
     size_t second; /* index of the document's first token, for models that tell the two apart */
 };
 
-/* Scores n pairs with a cross-encoder or a reranker. out is [n, ranks] floats with `ranks` of
+/* Scores n pairs with a cross-encoder or a reranker. out is [n, n_scores] floats with `n_scores` of
  * akunu_model_info: row i has the output of the model's head for pairs[i], before any sigmoid. For
  * Qwen3's rerankers in GGUF it has the probabilities of "yes" and "no". A higher first score means
  * that the document answers the query better. `cancel`, unless NULL, is called before every pass.
  * Errors are those of akunu_session_embed; also AKUNU_ERROR_UNSUPPORTED: the model has no head. */
-AKUNU_API enum akunu_status akunu_session_rank(struct akunu_session *session,
-                                               const struct akunu_pair *pairs, size_t n,
-                                               akunu_cancel_fn *cancel, void *user, float *out);
+AKUNU_API enum akunu_status akunu_session_score(struct akunu_session *session,
+                                                const struct akunu_pair *pairs, size_t n,
+                                                akunu_cancel_fn *cancel, void *user, float *out);
 
 /* ---- Generating --------------------------------------------------------- */
 struct akunu_sampling; /* sample.h */

@@ -152,7 +152,7 @@ AKUNU_API int64_t akunu_model_encode_embedding(const struct akunu_model *model, 
                                                size_t n_bytes, struct akunu_embedding_text *how,
                                                akunu_token *ids, size_t capacity);
 
-/* A query and a document to score (akunu_session_rank). */
+/* A query and a document to score (akunu_session_score). */
 struct akunu_pair_text {
     size_t size;
     const char *query, *document; /* NULL if their number of bytes is 0 */

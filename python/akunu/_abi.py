@@ -229,7 +229,7 @@ class akunu_model_info(Structure):
     encoder: bool
     pooling: int
     normalized: bool
-    ranks: int
+    n_scores: int
     n_mels: int
     encoder_context: int
     n_encoder_layers: int
@@ -1029,7 +1029,7 @@ akunu_model_info._fields_ = [
     ("encoder", c_bool),
     ("pooling", c_int),
     ("normalized", c_bool),
-    ("ranks", c_uint32),
+    ("n_scores", c_uint32),
     ("n_mels", c_uint32),
     ("encoder_context", c_uint32),
     ("n_encoder_layers", c_uint32),
@@ -1761,7 +1761,7 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(akunu_embedding),
         POINTER(c_float),
     ]),
-    "akunu_session_rank": (c_int, [
+    "akunu_session_score": (c_int, [
         c_void_p,
         POINTER(akunu_pair),
         c_size_t,

@@ -19,7 +19,7 @@ libak_la_SOURCES += \
 	src/api/profile.c \
 	src/api/prompt.c \
 	src/api/prompt_cache.c \
-	src/api/rank.c \
+	src/api/score.c \
 	src/api/registry.c \
 	src/api/roofline.c \
 	src/api/sampling.c \

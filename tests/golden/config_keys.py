@@ -451,8 +451,8 @@ def compute_one(kind, one, info, session):
         check(lib.akunu_session_embed(session, (abi.akunu_ids * 1)(abi.akunu_ids(ids, len(ids))), 1, ctypes.byref(how), floats(out)))
         return out
     if kind == "score":
-        out = np.zeros((1, max(info.ranks, 1)), np.float32)
-        check(lib.akunu_session_rank(session, (abi.akunu_pair * 1)(abi.akunu_pair(ids, len(ids), one["second"])), 1, no_cancel, None, floats(out)))
+        out = np.zeros((1, max(info.n_scores, 1)), np.float32)
+        check(lib.akunu_session_score(session, (abi.akunu_pair * 1)(abi.akunu_pair(ids, len(ids), one["second"])), 1, no_cancel, None, floats(out)))
         return out
     sequence = check_count(lib.akunu_sequence_new(session))
     if kind == "speech":

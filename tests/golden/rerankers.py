@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tiny random rerankers and their scores of pairs of texts, for tests/engine/session/test_rank.c and tests/apps/server/test_rerank.c.
+"""Tiny random rerankers and their scores of pairs of texts, for tests/engine/session/test_score.c and tests/apps/server/test_rerank.c.
 
     rerankers.py OUT     (torch, transformers, tokenizers)
 

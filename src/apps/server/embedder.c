@@ -145,8 +145,8 @@ static void run_turn(struct server_embedder *m, struct server_encoding *e)
     size_t n = count_turn(m, e);
     float *out = e->rows + e->n_done * e->width;
     akunu_session_number_texts(m->session, e->n_done);
-    e->status = e->ranks ?
-                    akunu_session_rank(m->session, e->texts + e->n_done, n, is_cancelled, e, out) :
+    e->status = e->scores ?
+                    akunu_session_score(m->session, e->texts + e->n_done, n, is_cancelled, e, out) :
                     embed(m, e, n, out);
     e->n_done += n;
     if (e->status != AKUNU_OK)

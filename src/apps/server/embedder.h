@@ -11,7 +11,7 @@ struct server_encoding {
     struct server_encoding *next;
     struct server_model *model; /* has it in use */
     struct http_exchange *x;    /* NULL: the client is gone */
-    bool ranks;                 /* the texts are pairs that get scores; else embeddings */
+    bool scores;                /* the texts are pairs that get scores; else embeddings */
     const char *name;           /* the member of the request that has the texts */
     bool is_list;               /* it is a list */
     size_t n_prompt;            /* tokens of each text's beginning that are not pooled */

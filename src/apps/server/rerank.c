@@ -20,7 +20,7 @@ struct reranking {
 };
 
 /* ---- Answers ------------------------------------------------------------ */
-struct ranked {
+struct scored {
     float score;
     size_t index;
 };
@@ -28,13 +28,13 @@ struct ranked {
 /* The best first; equal ones in their order. */
 static int compare_scores(const void *a, const void *b)
 {
-    const struct ranked *x = a, *y = b;
+    const struct scored *x = a, *y = b;
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
     return x->index < y->index ? -1 : 1;
 }
 
-static json_t *result_of(const struct reranking *own, const struct ranked *r)
+static json_t *result_of(const struct reranking *own, const struct scored *r)
 {
     json_t *text = json_array_get(own->texts, r->index);
     double score = (double)r->score;
@@ -53,10 +53,10 @@ static json_t *result_of(const struct reranking *own, const struct ranked *r)
 static void rerank_answer(struct server_encoding *e)
 {
     struct reranking *own = e->own;
-    struct ranked *order = calloc(e->n + 1, sizeof *order);
+    struct scored *order = calloc(e->n + 1, sizeof *order);
     json_t *results = json_array();
     for (size_t i = 0; order && i < e->n; i++)
-        order[i] = (struct ranked){ e->rows[i * e->width], i };
+        order[i] = (struct scored){ e->rows[i * e->width], i };
     if (order)
         qsort(order, e->n, sizeof *order, compare_scores);
     for (size_t i = 0; order && i < own->n_top; i++)
@@ -191,7 +191,8 @@ static bool read_tei(struct server_model *m, struct http_exchange *x, const json
     const json_t *direction = json_object_get(body, "truncation_direction");
     const char *name = json_is_string(direction) ? json_string_value(direction) : "";
     /* of GGUF's language models the head gives the probabilities of "yes" and "no" */
-    bool is_probability = !info->encoder && info->ranks == 2 && strcmp(info->format, "gguf") == 0;
+    bool is_probability =
+        !info->encoder && info->n_scores == 2 && strcmp(info->format, "gguf") == 0;
     bool raw = false;
     if (!server_get_bool(x, body, "raw_scores", &raw) ||
         !server_get_bool(x, body, "truncate", &own->truncates))
@@ -199,10 +200,10 @@ static bool read_tei(struct server_model *m, struct http_exchange *x, const json
     own->from_left = strcasecmp(name, "left") == 0;
     if (direction && !json_is_null(direction) && !own->from_left && strcasecmp(name, "right") != 0)
         server_fail_member(x, "truncation_direction", direction, "left or right");
-    else if (info->ranks > 1 && !is_probability)
+    else if (info->n_scores > 1 && !is_probability)
         server_fail(x, 400, "model", NULL,
                     "the head of %s has %u labels; expected one, which is the score", m->id,
-                    (unsigned)info->ranks);
+                    (unsigned)info->n_scores);
     else if (is_probability && raw)
         server_fail(x, 400, "raw_scores", NULL,
                     "raw_scores: the head of %s gives probabilities; leave raw_scores out", m->id);
@@ -242,7 +243,7 @@ static bool check_documents(struct server_model *m, struct http_exchange *x, con
     const json_t *wrong = n == 0 || n > DOCUMENTS_MAX ? documents : NULL;
     for (size_t i = 0; !wrong && i < n; i++)
         wrong = document_text(json_array_get(documents, i)) ? NULL : json_array_get(documents, i);
-    if (m->loaded.info.ranks == 0)
+    if (m->loaded.info.n_scores == 0)
         server_fail(x, 400, "model", NULL,
                     "%s is no reranker: it has no head for scores of a query and a document",
                     m->id);
@@ -267,14 +268,14 @@ void server_rerank(struct server_model *m, struct http_exchange *x, const json_t
     documents = is_tei ? texts : documents;
     struct reranking *own = calloc(1, sizeof *own);
     struct server_encoding *e =
-        own ? server_encoding_new(m, x, json_array_size(documents), m->loaded.info.ranks, own) :
+        own ? server_encoding_new(m, x, json_array_size(documents), m->loaded.info.n_scores, own) :
               NULL;
     if (!own)
         server_fail_memory(x);
     if (!e)
         return;
     own->is_tei = is_tei;
-    e->ranks = e->is_list = true;
+    e->scores = e->is_list = true;
     e->name = is_tei ? "texts" : "documents";
     e->answer = rerank_answer;
     e->release = rerank_release;

@@ -255,7 +255,7 @@ static bool is_skipped(const struct ak_binding *b, const char *name)
                                          "model.visual.",        "position_ids",
                                          "pooler.dense.",        "cls.predictions.",
                                          "cls.seq_relationship." };
-    if (ak_spec_is_head(name)) /* engine/session/rank.c reads it */
+    if (ak_spec_is_head(name)) /* engine/session/score.c reads it */
         return true;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strstr(name, known[i]))

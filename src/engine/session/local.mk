@@ -15,6 +15,6 @@ libak_la_SOURCES += \
 	src/engine/session/model.h \
 	src/engine/session/pass.c \
 	src/engine/session/plan.c \
-	src/engine/session/rank.c \
+	src/engine/session/score.c \
 	src/engine/session/session.c \
 	src/engine/session/session.h

@@ -206,8 +206,8 @@ ak_status ak_session_sum_inputs(struct ak_session *s, const struct akunu_ids *te
                                 akunu_cancel_fn *cancel, void *user, struct ak_error *error);
 
 /* ---- Scores: rank.c ----------------------------------------------------- */
-/* As akunu_session_rank. */
-ak_status ak_session_rank(struct ak_session *s, const struct akunu_pair *pairs, size_t n,
+/* As akunu_session_score. */
+ak_status ak_session_score(struct ak_session *s, const struct akunu_pair *pairs, size_t n,
                           akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error);
 
 #endif

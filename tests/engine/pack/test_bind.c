@@ -565,7 +565,7 @@ static void score(const char *path, float out[3])
     struct akunu_model *model = load(path);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     struct akunu_session *session = akunu_session_new(model, NULL);
-    ck_assert_msg(akunu_session_rank(session, &pair, 1, NULL, NULL, out) == AKUNU_OK, "%s",
+    ck_assert_msg(akunu_session_score(session, &pair, 1, NULL, NULL, out) == AKUNU_OK, "%s",
                   akunu_last_error());
     akunu_session_free(session);
     akunu_model_free(model);

@@ -21,7 +21,7 @@ struct pair {
 
 static const struct {
     const char *name;
-    uint32_t ranks;
+    uint32_t n_scores;
     double tolerance; /* of scores: their float32 rounding, measured 6e-7 */
 } models[] = { { "bert", 1, 5e-6 }, { "roberta", 3, 5e-6 }, { "qwen3", 2, 5e-6 } };
 enum { N_MODELS = sizeof models / sizeof *models };
@@ -59,7 +59,7 @@ static void read_pairs(const char *name, struct pair pairs[PAIRS])
     fclose(file);
 }
 
-static struct akunu_model *load(const char *path, uint32_t ranks)
+static struct akunu_model *load(const char *path, uint32_t n_scores)
 {
     struct akunu_load_params params;
     struct akunu_model_info info;
@@ -68,7 +68,7 @@ static struct akunu_model *load(const char *path, uint32_t ranks)
     struct akunu_model *model = akunu_model_load(path, &params);
     ck_assert_msg(model != NULL, "%s", akunu_last_error());
     ck_assert_int_eq(akunu_model_get_info(model, &info, sizeof info), AKUNU_OK);
-    ck_assert_uint_eq(info.ranks, ranks);
+    ck_assert_uint_eq(info.n_scores, n_scores);
     return model;
 }
 
@@ -88,10 +88,10 @@ static size_t encode(const struct akunu_model *model, const struct pair *p,
 }
 
 /* All pairs at once, and each alone: the same bits. */
-static void score_all(const char *path, uint32_t ranks, const struct pair pairs[PAIRS],
+static void score_all(const char *path, uint32_t n_scores, const struct pair pairs[PAIRS],
                       float out[PAIRS * LABELS_MAX])
 {
-    struct akunu_model *model = load(path, ranks);
+    struct akunu_model *model = load(path, n_scores);
     struct akunu_session_params params;
     akunu_session_params_default(&params, sizeof params);
     params.max_sequences = 4;
@@ -106,12 +106,12 @@ static void score_all(const char *path, uint32_t ranks, const struct pair pairs[
         ck_assert_uint_eq(given[i].n, pairs[i].n);
         ck_assert_mem_eq(ids[i], pairs[i].ids, pairs[i].n * sizeof *ids[i]);
     }
-    ck_assert_msg(akunu_session_rank(session, given, PAIRS, NULL, NULL, out) == AKUNU_OK, "%s",
+    ck_assert_msg(akunu_session_score(session, given, PAIRS, NULL, NULL, out) == AKUNU_OK, "%s",
                   akunu_last_error());
     for (int i = 0; i < PAIRS; i++) {
         float alone[LABELS_MAX];
-        ck_assert_int_eq(akunu_session_rank(session, &given[i], 1, NULL, NULL, alone), AKUNU_OK);
-        ck_assert_mem_eq(alone, out + (size_t)i * ranks, ranks * sizeof *alone);
+        ck_assert_int_eq(akunu_session_score(session, &given[i], 1, NULL, NULL, alone), AKUNU_OK);
+        ck_assert_mem_eq(alone, out + (size_t)i * n_scores, n_scores * sizeof *alone);
     }
     akunu_session_free(session);
     akunu_model_free(model);
@@ -140,7 +140,7 @@ START_TEST(goldens)
     float scores[PAIRS * LABELS_MAX], converted[PAIRS * LABELS_MAX];
     char path[] = "/tmp/akunu-rank-XXXXXX";
     read_pairs(models[_i].name, pairs);
-    score_all(folder(models[_i].name, ""), models[_i].ranks, pairs, scores);
+    score_all(folder(models[_i].name, ""), models[_i].n_scores, pairs, scores);
     compare(models[_i].name, scores, pairs, models[_i].tolerance, false);
 
     struct akunu_convert_params params;
@@ -150,11 +150,11 @@ START_TEST(goldens)
     close(mkstemp(path));
     ck_assert_msg(akunu_file_convert(folder(models[_i].name, ""), path, &params) == AKUNU_OK, "%s",
                   akunu_last_error());
-    score_all(path, models[_i].ranks, pairs, converted);
+    score_all(path, models[_i].n_scores, pairs, converted);
     bool softmax = strcmp(models[_i].name, "qwen3") == 0; /* of GGUF: "yes" and "no" */
     compare(path, converted, pairs, models[_i].tolerance, softmax);
     if (!softmax)
-        ck_assert_mem_eq(scores, converted, PAIRS * models[_i].ranks * sizeof *scores);
+        ck_assert_mem_eq(scores, converted, PAIRS * models[_i].n_scores * sizeof *scores);
     unlink(path);
 }
 END_TEST
@@ -168,13 +168,13 @@ START_TEST(types)
         float score[LABELS_MAX], other[LABELS_MAX];
         akunu_token ids[IDS_MAX];
         read_pairs(models[i].name, pairs);
-        struct akunu_model *model = load(folder(models[i].name, ""), models[i].ranks);
+        struct akunu_model *model = load(folder(models[i].name, ""), models[i].n_scores);
         struct akunu_session *session = akunu_session_new(model, NULL);
         struct akunu_pair pair = { .ids = ids };
         pair.n = encode(model, &pairs[0], ids, &pair.second);
-        ck_assert_int_eq(akunu_session_rank(session, &pair, 1, NULL, NULL, score), AKUNU_OK);
+        ck_assert_int_eq(akunu_session_score(session, &pair, 1, NULL, NULL, score), AKUNU_OK);
         pair.second = SIZE_MAX;
-        ck_assert_int_eq(akunu_session_rank(session, &pair, 1, NULL, NULL, other), AKUNU_OK);
+        ck_assert_int_eq(akunu_session_score(session, &pair, 1, NULL, NULL, other), AKUNU_OK);
         ck_assert((score[0] != other[0]) == (i == 0));
         akunu_session_free(session);
         akunu_model_free(model);
@@ -197,7 +197,7 @@ START_TEST(refusals)
     snprintf(path, sizeof path, "%s/model.gguf", getenv("AK_TEST_DATA"));
     struct akunu_model *model = load(path, 0);
     struct akunu_session *session = akunu_session_new(model, NULL);
-    ck_assert_int_eq(akunu_session_rank(session, &pair, 1, NULL, NULL, out),
+    ck_assert_int_eq(akunu_session_score(session, &pair, 1, NULL, NULL, out),
                      AKUNU_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(akunu_last_error(), "no reranker"));
     struct akunu_pair_text text = { .size = sizeof text,
@@ -214,13 +214,14 @@ START_TEST(refusals)
 
     model = load(folder("bert", ""), 1);
     session = akunu_session_new(model, NULL);
-    ck_assert_int_eq(akunu_session_rank(session, &pair, 1, cancel, NULL, out),
+    ck_assert_int_eq(akunu_session_score(session, &pair, 1, cancel, NULL, out),
                      AKUNU_ERROR_CANCELLED);
-    ck_assert_int_eq(akunu_session_rank(session, NULL, 1, NULL, NULL, out), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_session_rank(session, &pair, 1, NULL, NULL, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_score(session, NULL, 1, NULL, NULL, out), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_score(session, &pair, 1, NULL, NULL, NULL),
+                     AKUNU_ERROR_ARGUMENT);
     ids[1] = 1 << 20;
-    ck_assert_int_eq(akunu_session_rank(session, &pair, 1, NULL, NULL, out), AKUNU_ERROR_ARGUMENT);
-    ck_assert_int_eq(akunu_session_rank(session, NULL, 0, NULL, NULL, NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_session_score(session, &pair, 1, NULL, NULL, out), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_session_score(session, NULL, 0, NULL, NULL, NULL), AKUNU_OK);
     akunu_session_free(session);
     akunu_model_free(model);
 }
@@ -228,8 +229,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("rank");
-    TCase *tests = tcase_create("rank");
+    Suite *suite = suite_create("score");
+    TCase *tests = tcase_create("score");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, goldens, 0, N_MODELS);
     tcase_add_test(tests, types);

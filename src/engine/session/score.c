@@ -107,8 +107,8 @@ static void score(const struct ak_model *m, const float *hidden, float *middle, 
         apply_softmax(out, h->n_labels);
 }
 
-ak_status ak_session_rank(struct ak_session *s, const struct akunu_pair *pairs, size_t n,
-                          akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error)
+ak_status ak_session_score(struct ak_session *s, const struct akunu_pair *pairs, size_t n,
+                           akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error)
 {
     const struct ak_model *m = s->model;
     const struct akunu_embedding embedding = {

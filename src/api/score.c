@@ -159,14 +159,14 @@ int64_t akunu_model_encode_pair(const struct akunu_model *model, struct akunu_pa
 }
 
 /* ---- Scores ------------------------------------------------------------- */
-enum akunu_status akunu_session_rank(struct akunu_session *session, const struct akunu_pair *pairs,
-                                     size_t n, akunu_cancel_fn *cancel, void *user, float *out)
+enum akunu_status akunu_session_score(struct akunu_session *session, const struct akunu_pair *pairs,
+                                      size_t n, akunu_cancel_fn *cancel, void *user, float *out)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
     if (s && n > 0 && (!pairs || !out))
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "the pairs, or where the scores go, are NULL");
     else if (s)
-        ak_session_rank(s, pairs, n, cancel, user, out, &error);
+        ak_session_score(s, pairs, n, cancel, user, out, &error);
     return ak_api_end(session, s, &error);
 }
