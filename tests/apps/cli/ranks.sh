@@ -97,6 +97,13 @@ mpirun -n 1 -wdir "$work/a" "$cli" "$@" : -n 1 -wdir "$work/b" "$cli" "$@" >"$ou
 says "rank 1"
 says "another file, or another version of akunu, than on rank 0"
 
+# A rank whose fellow never begins.
+mpirun -n 1 sleep 60 : -n 1 "$cli" logits -m "$data/models/llama-f32.gguf" --ids 5 --out "$work/n.npy" --rank-timeout 1 -t 1 >"$out" 2>"$err" </dev/null
+[ $? -eq 1 ]
+check "it does not wait for ever"
+says "akunu-cli: rank 1 ("
+says "has not reached the other ranks for 1 s"
+
 # find_rank RANK: sets $victim to its process, once it has joined the others.
 find_rank() {
     for process in $(pgrep -P "$job"); do
