@@ -743,10 +743,14 @@ END_TEST
 
 START_TEST(refused)
 {
+    static const char *const all_types[] = { ".=Q8_0", NULL };
     struct test_folder folder;
     struct akunu_quantize_params params = begin(&folder);
     params.target_bits = 1.0;
     check_fails(&params, "at least");
+    params.tensor_types = all_types;
+    check_fails(&params, "no type is left to choose: all tensors have theirs");
+    params.tensor_types = NULL;
     params.target_bits = -1.0;
     check_fails(&params, "-1 bits per weight; expected 1 to 16, or so");
     params.target_bits = 64.5;
