@@ -1144,13 +1144,17 @@ START_TEST(progress_of_chunks)
     params.beams = params.best_of = 1;
     params.max_tokens = 4;
     struct watched whole = { .last = 0.0 }, part = { .stop_at = 12 };
-    ck_assert_int_eq(akunu_session_transcribe(session, audio, &params, watch_segment,
-                                              watch_progress, &whole, NULL),
-                     AKUNU_OK);
+    struct akunu_clip clip;
+    akunu_clip_default(&clip, sizeof clip);
+    clip.audio = audio;
+    clip.params = &params;
+    clip.on_segment = watch_segment;
+    clip.progress = watch_progress;
+    clip.user = &whole;
+    ck_assert_int_eq(akunu_session_transcribe(session, &clip, NULL), AKUNU_OK);
     ck_assert_msg(whole.last > 0.5 && whole.n > part.stop_at, "%g", whole.last);
-    ck_assert_int_eq(akunu_session_transcribe(session, audio, &params, watch_segment,
-                                              watch_progress, &part, NULL),
-                     AKUNU_ERROR_CANCELLED);
+    clip.user = &part;
+    ck_assert_int_eq(akunu_session_transcribe(session, &clip, NULL), AKUNU_ERROR_CANCELLED);
     ck_assert(part.stopped);
     akunu_session_free(session);
     akunu_audio_free(audio);
