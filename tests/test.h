@@ -17,4 +17,14 @@ static inline bool test_is_full(void)
     return full && full[0] == '1';
 }
 
+/* Runs a suite, which it frees; returns the exit status of the program. */
+static inline int test_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 #endif

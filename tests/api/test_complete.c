@@ -323,9 +323,5 @@ int main(void)
     tcase_add_test(t, prompts);
     tcase_add_test(t, kept_prefixes);
     tcase_add_test(t, refusals);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -885,9 +885,5 @@ int main(void)
     tcase_add_test(t, parallel);
     tcase_add_test(t, samplers);
     tcase_add_test(t, logprobs);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -624,9 +624,5 @@ int main(void)
     tcase_add_test(t, chips);
     tcase_add_test(t, rooflines);
     tcase_add_test(t, profiles);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

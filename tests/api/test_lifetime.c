@@ -297,9 +297,5 @@ int main(void)
     tcase_add_test(calls, a_draft_of_its_own);
     suite_add_tcase(suite, orders);
     suite_add_tcase(suite, calls);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

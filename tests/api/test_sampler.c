@@ -252,9 +252,5 @@ int main(void)
     tcase_add_test(t, no_sampler);
     tcase_add_loop_test(callback, unchanged_logits, 0, 4);
     tcase_add_loop_test(callback, changed_logits, 0, 2);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

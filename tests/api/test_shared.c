@@ -326,9 +326,5 @@ int main(void)
     tcase_add_loop_test(t, pools, 1, 4);
     tcase_add_test(t, pools_refused);
     tcase_add_test(t, forked);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -738,9 +738,5 @@ int main(void)
     tcase_add_test(t, replies_refuse);
     tcase_add_test(t, grammars_of_tools);
     tcase_add_test(t, formats_of_vocabularies);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -644,9 +644,5 @@ int main(void)
     tcase_add_test(t, readers_of_json);
     suite_add_tcase(suite, t);
     tcase_add_test(threads, pool_pinned);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

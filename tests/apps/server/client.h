@@ -341,11 +341,7 @@ static inline int run_server_tests(const char *name, void (*start)(void), void (
     for (; *tests; tests++)
         tcase_add_test(all, *tests);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }
 
 #endif

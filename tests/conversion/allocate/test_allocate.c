@@ -881,9 +881,5 @@ int main(void)
     tcase_add_loop_test(tc, smallest, 0, 2);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, cancelled);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -1963,9 +1963,5 @@ int main(void)
     tcase_add_loop_test(tc, awq_refused, 0, sizeof without_awq / sizeof *without_awq);
     tcase_add_test(tc, importance_of_experts);
     tcase_add_loop_test(tc, other_sums, 0, 2);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

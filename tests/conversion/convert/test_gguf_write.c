@@ -725,9 +725,5 @@ int main(void)
     tcase_add_test(t, kinds);
     tcase_add_test(t, widths);
     tcase_add_test(t, nested_array);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

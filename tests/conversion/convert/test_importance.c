@@ -637,9 +637,5 @@ int main(void)
     tcase_add_test(t, other_columns);
     tcase_add_test(t, foreign_files);
     tcase_add_loop_test(t, damaged, 0, 2);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -959,9 +959,5 @@ int main(void)
     tcase_add_loop_test(t, steps, 0, 2);
     tcase_add_test(t, templates);
     tcase_add_test(t, refused);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -746,9 +746,5 @@ int main(void)
     tcase_add_test(t, importance_refused);
     tcase_add_loop_test(t, while_loading, 0, 4);
     tcase_add_test(t, not_while_loading);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

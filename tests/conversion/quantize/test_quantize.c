@@ -411,9 +411,5 @@ int main(void)
     tcase_add_test(t, same_groups);
     tcase_add_loop_test(t, large_elements_of_groups, 0, 4);
     tcase_add_loop_test(t, strange_rows, 0, N_TYPES);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -505,9 +505,5 @@ int main(void)
     tcase_add_test(t, detection);
     tcase_add_test(t, measuring);
     tcase_add_test(t, tuning_stops);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

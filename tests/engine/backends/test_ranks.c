@@ -844,9 +844,5 @@ int main(void)
     tcase_add_test(tests, too_many);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, more);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -237,9 +237,5 @@ int main(void)
     tcase_add_loop_test(tests, same_bits, 0, AK_QUANT_COUNT);
     tcase_add_loop_test(tests, bf16_as_described, 0, 4);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

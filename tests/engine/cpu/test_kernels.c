@@ -1683,9 +1683,5 @@ int main(void)
     tcase_add_loop_test(kernels, attn_merge_is_scalar, 1, AK_CPU_ISA_COUNT);
     tcase_add_loop_test(kernels, probes_count, 1, AK_CPU_ISA_COUNT);
     suite_add_tcase(suite, kernels);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -582,9 +582,5 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, hashes, 0, N_BUNDLES);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -293,9 +293,5 @@ int main(void)
     tcase_add_loop_test(tests, shards, 0, sizeof types / sizeof *types);
     tcase_add_test(tests, which_weights);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

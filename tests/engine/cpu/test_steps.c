@@ -270,9 +270,5 @@ int main(void)
     tests = tcase_create("activations");
     tcase_add_loop_test(tests, activations_of_rows, 0, N_ACTIVATIONS);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

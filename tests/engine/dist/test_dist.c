@@ -787,9 +787,5 @@ int main(void)
     tcase_add_test(tests, mpi_without_memory);
     tcase_add_test(tests, watch_without_memory);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int n_failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -299,9 +299,5 @@ int main(void)
     tcase_add_loop_test(tests, generating, 0, 3 * golden_count());
     tcase_add_loop_test(tests, by_hand, 0, golden_count());
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

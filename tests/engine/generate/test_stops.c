@@ -157,9 +157,5 @@ int main(void)
     tcase_add_test(tcase, nothing_more_is_withheld);
     tcase_add_test(tcase, refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

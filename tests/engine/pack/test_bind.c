@@ -635,9 +635,5 @@ int main(void)
     tcase_add_loop_test(cases, wrong_heads, 0, sizeof heads / sizeof *heads);
     Suite *suite = suite_create("bind");
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

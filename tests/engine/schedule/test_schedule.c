@@ -1165,9 +1165,5 @@ int main(void)
     tcase_add_test(tcase, prompt_logprobs);
     tcase_add_test(tcase, refusals);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

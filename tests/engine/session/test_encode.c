@@ -315,9 +315,5 @@ int main(void)
     tcase_add_loop_test(tests, short_window, 0, 2);
     tcase_add_loop_test(tests, converted, 0, 2);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

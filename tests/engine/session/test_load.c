@@ -472,9 +472,5 @@ int main(void)
     tcase_add_test(any, dumps);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, any);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

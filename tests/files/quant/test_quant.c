@@ -255,9 +255,5 @@ int main(void)
     tcase_add_loop_test(t, quantize, 0, AK_QUANT_COUNT);
     tcase_add_test(t, halves_of_q8_0);
     tcase_add_loop_test(t, quantize_no_numbers, 0, AK_QUANT_COUNT);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

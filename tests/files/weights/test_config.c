@@ -524,9 +524,5 @@ int main(void)
     tcase_add_test(tests, overrides);
     tcase_add_test(tests, settings);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return test_run(suite);
 }

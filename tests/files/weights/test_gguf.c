@@ -1020,9 +1020,5 @@ int main(void)
     tcase_add_test(t, other_things);
     tcase_add_test(t, four_gigabytes);
     tcase_add_test(t, public_errors);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

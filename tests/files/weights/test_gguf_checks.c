@@ -565,9 +565,5 @@ int main(void)
     suite_add_tcase(suite, files);
     suite_add_tcase(suite, tensor_list);
     suite_add_tcase(suite, metadata);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -239,9 +239,5 @@ int main(void)
     tcase_add_test(t, match);
     tcase_add_test(t, experts);
     tcase_add_test(t, kinds);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

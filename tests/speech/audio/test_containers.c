@@ -1016,9 +1016,5 @@ int main(void)
     tcase_add_test(any, foreign_files);
     tcase_add_test(any, foreign_ogg);
     suite_add_tcase(suite, any);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -547,9 +547,5 @@ int main(void)
     tcase_add_test(any, times_of_chunks);
     tcase_add_test(any, too_large_a_pass);
     suite_add_tcase(suite, any);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

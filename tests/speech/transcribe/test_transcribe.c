@@ -1415,9 +1415,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(threads, chunks, 0, 2);
     tcase_add_test(threads, progress_of_chunks);
     suite_add_tcase(suite, threads);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return test_run(suite);
 }

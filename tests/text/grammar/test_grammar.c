@@ -1159,9 +1159,5 @@ int main(void)
     suite_add_tcase(suite, schemas);
     suite_add_tcase(suite, tokens);
     suite_add_tcase(suite, texts);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run(suite);
 }

@@ -450,9 +450,5 @@ int main(void)
     tcase_add_test(tcase, refuses_what_is_no_conversation);
     tcase_add_test(tcase, knows_a_model_s_templates);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -990,9 +990,5 @@ int main(void)
     tcase_add_test(tcase, overridden_metadata);
     tcase_add_test(tcase, ids_outside);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }

@@ -885,9 +885,5 @@ int main(void)
     tcase_add_test(tcase, named_tokens_are_special);
     tcase_add_test(tcase, llama_defaults);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run(suite);
 }
