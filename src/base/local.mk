@@ -1,4 +1,6 @@
 libloops_la_SOURCES += \
+	src/base/array.c \
+	src/base/array.h \
 	src/base/available.c \
 	src/base/available.h \
 	src/base/buffer.h \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conversion/compress/compress.h"
+#include "base/array.h"
 
 uint64_t ak_compress_count_elems(const struct ak_compress_tensor *t)
 {
@@ -13,14 +14,7 @@ uint64_t ak_compress_count_elems(const struct ak_compress_tensor *t)
 
 static ak_status new_tensor(struct ak_compress_job *j, struct ak_compress_tensor **out)
 {
-    if (j->n == j->capacity) {
-        size_t capacity = j->capacity ? 2 * j->capacity : 256;
-        void *grown = ak_realloc(j->tensors, capacity, sizeof *j->tensors);
-        if (!grown)
-            return ak_fail_memory(j->error, "a list of tensors", capacity * sizeof *j->tensors);
-        j->tensors = grown;
-        j->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&j->tensors, &j->capacity, j->n, 1, "a list of tensors", j->error));
     *out = &j->tensors[j->n++];
     **out = (struct ak_compress_tensor){ .layer = AK_ROLE_NO_LAYER };
     return AKUNU_OK;

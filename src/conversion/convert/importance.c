@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "files/weights/provider.h"
+#include "base/array.h"
 
 static const char sums_suffix[] = ".in_sum2", counts_suffix[] = ".counts",
                   datasets_key[] = "imatrix.datasets";
@@ -18,14 +19,7 @@ static ak_status new_entry(struct ak_importance *im, const char *name, size_t n_
                            uint64_t n_matrices, struct ak_importance_entry **out,
                            struct ak_error *error)
 {
-    if (im->n == im->capacity) {
-        size_t capacity = im->capacity ? 2 * im->capacity : 64;
-        struct ak_importance_entry *entries = ak_realloc(im->entries, capacity, sizeof *entries);
-        if (!entries)
-            return ak_fail_memory(error, "importance", capacity * sizeof *entries);
-        im->entries = entries;
-        im->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&im->entries, &im->capacity, im->n, 1, "importance", error));
     struct ak_importance_entry *e = &im->entries[im->n++];
     *e = (struct ak_importance_entry){ .name = ak_strndup(name, n_name),
                                        .values = ak_alloc((size_t)n, sizeof(float)),
@@ -70,14 +64,8 @@ static ak_status add_dataset(struct ak_importance *im, const char *name, size_t 
     for (size_t i = 0; i < im->n_datasets; i++)
         if (strlen(im->datasets[i]) == n_name && memcmp(im->datasets[i], name, n_name) == 0)
             return AKUNU_OK;
-    if (im->n_datasets == im->datasets_capacity) {
-        size_t capacity = im->datasets_capacity ? 2 * im->datasets_capacity : 8;
-        char **datasets = ak_realloc(im->datasets, capacity, sizeof *datasets);
-        if (!datasets)
-            return ak_fail_memory(error, "names of texts", capacity * sizeof *datasets);
-        im->datasets = datasets;
-        im->datasets_capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&im->datasets, &im->datasets_capacity, im->n_datasets, 1,
+                              "names of texts", error));
     if (!(im->datasets[im->n_datasets] = ak_strndup(name, n_name)))
         return ak_fail_memory(error, "names of texts", n_name);
     im->n_datasets++;

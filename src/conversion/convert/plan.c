@@ -7,18 +7,13 @@
 #include "engine/pack/pack.h"
 #include "files/weights/composed.h"
 #include "files/weights/formats.h"
+#include "base/array.h"
 
 static ak_status new_tensor(struct ak_convert_plan *plan, struct ak_convert_tensor **out,
                             struct ak_error *error)
 {
-    if (plan->n == plan->capacity) {
-        size_t capacity = plan->capacity ? 2 * plan->capacity : 256;
-        void *grown = ak_realloc(plan->tensors, capacity, sizeof *plan->tensors);
-        if (!grown)
-            return ak_fail_memory(error, "a list of tensors", capacity * sizeof *plan->tensors);
-        plan->tensors = grown;
-        plan->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&plan->tensors, &plan->capacity, plan->n, 1, "a list of tensors",
+                              error));
     *out = &plan->tensors[plan->n++];
     **out = (struct ak_convert_tensor){ .layer = AK_ROLE_NO_LAYER };
     return AKUNU_OK;

@@ -4,19 +4,14 @@
 
 #include "base/mem.h"
 #include "engine/pack/bind.h"
+#include "base/array.h"
 
 ak_status ak_bind_own_buffer(struct ak_binding *b, const void *source, void *data,
                              struct ak_error *error)
 {
-    if (b->n_owned == b->owned_capacity) {
-        uint32_t capacity = b->owned_capacity ? 2 * b->owned_capacity : 64;
-        void *grown = ak_realloc(b->owned, capacity, sizeof *b->owned);
-        if (!grown) {
-            ak_free(data);
-            return ak_fail_memory(error, "a list of weights", capacity * sizeof *b->owned);
-        }
-        b->owned = grown;
-        b->owned_capacity = capacity;
+    if (!ak_reserve(&b->owned, &b->owned_capacity, b->n_owned, 1)) {
+        ak_free(data);
+        return ak_fail_memory(error, "a list of weights", 0);
     }
     b->owned[b->n_owned++] = (struct ak_bind_buffer){ source, data };
     return AKUNU_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/array.h"
 
 static const char *const default_breakers[] = { "\n", ":", "\"", "*", NULL };
 
@@ -41,15 +42,8 @@ static ak_status read_token_text(struct token_text *p, int32_t token, struct ak_
 
 static ak_status add_head(struct ak_sample_dry_breakers *b, uint32_t tail, struct ak_error *error)
 {
-    if (b->n_heads == b->capacity) {
-        uint32_t capacity = b->capacity ? 2 * b->capacity : 1024;
-        uint32_t *larger = ak_realloc(b->head_tails, capacity, sizeof *larger);
-        if (!larger)
-            return ak_fail_memory(error, "the sequence breakers of DRY",
-                                  (unsigned long long)capacity * sizeof *larger);
-        b->head_tails = larger;
-        b->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&b->head_tails, &b->capacity, b->n_heads, 1,
+                              "the sequence breakers of DRY", error));
     b->head_tails[b->n_heads++] = tail;
     return AKUNU_OK;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "base/array.h"
 
 struct ak_sched_block {
     struct ak_sched_block *next;
@@ -264,14 +265,7 @@ ak_status ak_sched_task_begin(struct ak_sched *s, struct ak_sched_task *t, struc
 
 ak_status ak_sched_task_append(struct ak_sched_task *t, int32_t token, struct ak_error *error)
 {
-    if (t->n_ids == t->capacity) {
-        uint32_t capacity = t->capacity + t->capacity / 2 + AK_KV_PAGE_TOKENS;
-        int32_t *ids = ak_realloc(t->ids, capacity, sizeof *ids);
-        if (!ids)
-            return ak_fail_memory(error, "the text of a request", capacity * sizeof *ids);
-        t->ids = ids;
-        t->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&t->ids, &t->capacity, t->n_ids, 1, "the text of a request", error));
     t->ids[t->n_ids++] = token;
     t->has_sampled = true;
     return ak_gen_completion_append(&t->completion, token, error);

@@ -4,8 +4,9 @@
 
 #include "base/mem.h"
 #include "engine/spec/model.h"
+#include "base/array.h"
 
-enum { CAPACITY_MIN = 256, SLOT_ALIGN = 16 /* floats */ };
+enum { SLOT_ALIGN = 16 /* floats */ };
 
 struct ak_builder {
     const struct ak_spec *spec;
@@ -26,18 +27,10 @@ static uint32_t find_vector(const struct ak_builder *b, enum ak_role role, int l
 static bool grow_array(struct ak_builder *b, void **array, uint32_t n, uint32_t *capacity,
                        size_t size)
 {
-    if (n < *capacity)
+    if (ak_reserve_u32(array, capacity, n, 1, size))
         return true;
-    uint32_t wanted = *capacity ? *capacity * 2 : CAPACITY_MIN;
-    void *grown = ak_realloc(*array, wanted, size);
-    if (!grown) {
-        b->status =
-            ak_fail_memory(b->error, "the dispatch table", (unsigned long long)wanted * size);
-        return false;
-    }
-    *array = grown;
-    *capacity = wanted;
-    return true;
+    b->status = ak_fail_memory(b->error, "the dispatch table", 0);
+    return false;
 }
 
 static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_row_set row_set)

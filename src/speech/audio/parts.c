@@ -8,6 +8,7 @@
 #include "speech/audio/foreign.h"
 #include "speech/audio/scan.h"
 #include "base/mem.h"
+#include "base/array.h"
 
 enum {
     REST_MAX = 4096,    /* bytes after a part that need no warning: tags, padding */
@@ -72,15 +73,7 @@ ak_status ak_scan_add(struct ak_scan *s, bool spooled, int64_t first, int64_t n,
     if (p->n == AK_PARTS_MAX)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: more than %d parts", s->name,
                        AK_PARTS_MAX);
-    if (p->n == p->capacity) {
-        size_t capacity = p->capacity > 0 ? 2 * p->capacity : 4;
-        struct ak_audio_part *part = p->part ? ak_realloc(p->part, capacity, sizeof *part) :
-                                               ak_alloc(capacity, sizeof *part);
-        if (!part)
-            return ak_fail_memory(error, "parts of an audio file", capacity * sizeof *part);
-        p->part = part;
-        p->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&p->part, &p->capacity, p->n, 1, "parts of an audio file", error));
     *out = &p->part[p->n++];
     **out = (struct ak_audio_part){ .spooled = spooled, .first = first, .n = n, .cut = 1.0 };
     return AKUNU_OK;

@@ -9,6 +9,7 @@
 #include "speech/search/text.h"
 #include "speech/search/timing.h"
 #include "speech/search/window.h"
+#include "base/array.h"
 
 enum { FRAMES_PER_TIME = AK_SPEECH_FRAMES_PER_SECOND / AK_SPEECH_TIMES_PER_SECOND };
 
@@ -30,14 +31,8 @@ struct transcriber {
 
 static ak_status append_tokens(struct transcriber *t, const int32_t *tokens, size_t n)
 {
-    if (t->n_written + n > t->written_capacity) {
-        size_t capacity = 2 * (t->n_written + n) + 256;
-        int32_t *grown = ak_realloc(t->written, capacity, sizeof *grown);
-        if (!grown)
-            return ak_fail_memory(t->error, "a text", capacity * sizeof *grown);
-        t->written = grown;
-        t->written_capacity = capacity;
-    }
+    AK_TRY(
+        ak_reserve_or_fail(&t->written, &t->written_capacity, t->n_written, n, "a text", t->error));
     if (n > 0)
         memcpy(t->written + t->n_written, tokens, n * sizeof *tokens);
     t->n_written += n;

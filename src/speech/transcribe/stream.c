@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/array.h"
 
 enum { RATE_MIN = 1000, RATE_MAX = 384000, PROMPT_BYTES = 400, NEAR = 3 };
 
@@ -58,14 +59,7 @@ static void free_words(struct words *w)
 
 static ak_status add_word(struct words *w, const struct akunu_word *word, struct ak_error *error)
 {
-    if (w->n == w->capacity) {
-        size_t capacity = 2 * w->capacity + 64;
-        struct akunu_word *grown = ak_realloc(w->of, capacity, sizeof *grown);
-        if (!grown)
-            return ak_fail_memory(error, "words", capacity * sizeof *grown);
-        w->of = grown;
-        w->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&w->of, &w->capacity, w->n, 1, "words", error));
     AK_TRY(ak_buffer_add(&w->text, word->text, word->n_bytes, error));
     w->of[w->n++] = *word;
     size_t at = 0; /* the bytes may have moved */
@@ -282,14 +276,7 @@ ak_status ak_stream_push(struct ak_stream *t, const float *samples, size_t n,
                          struct ak_error *error)
 {
     t->error = error;
-    if (t->n + n > t->capacity) {
-        size_t capacity = 2 * (t->n + n);
-        float *grown = ak_realloc(t->samples, capacity, sizeof *grown);
-        if (!grown)
-            return ak_fail_memory(error, "samples", capacity * sizeof *grown);
-        t->samples = grown;
-        t->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&t->samples, &t->capacity, t->n, n, "samples", error));
     if (n > 0)
         memcpy(t->samples + t->n, samples, n * sizeof *samples);
     t->n += n;

@@ -6,6 +6,7 @@
 #include "speech/audio/mel.h"
 #include "base/mem.h"
 #include "speech/vad/silero.h"
+#include "base/array.h"
 
 enum {
     PER_MS = AK_MEL_RATE / 1000,
@@ -46,14 +47,7 @@ ak_status ak_vad_segmenter_begin(struct ak_vad_segmenter *s, const struct akunu_
 
 static ak_status add_range(struct ak_vad_segmenter *s, int64_t end, struct ak_error *error)
 {
-    if (s->n == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 64;
-        struct ak_audio_range *grown = ak_realloc(s->ranges, capacity, sizeof *grown);
-        if (!grown)
-            return ak_fail_memory(error, "ranges of speech", capacity * sizeof *grown);
-        s->ranges = grown;
-        s->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&s->ranges, &s->capacity, s->n, 1, "ranges of speech", error));
     s->ranges[s->n++] = (struct ak_audio_range){ (uint64_t)s->start, (uint64_t)(end - s->start) };
     return AKUNU_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/array.h"
 
 struct ak_grammar *ak_grammar_ref(struct ak_grammar *g)
 {
@@ -61,7 +62,6 @@ uint32_t ak_gb_fail(struct ak_grammar_builder *b, ak_status status, const char *
 static bool reserve_elements(struct ak_grammar_builder *b, void *array, uint32_t *capacity,
                              uint32_t n, size_t more, size_t size)
 {
-    void **at = array, *grown;
     if (!ak_gb_ok(b))
         return false;
     if (*capacity - n >= more)
@@ -70,15 +70,10 @@ static bool reserve_elements(struct ak_grammar_builder *b, void *array, uint32_t
         ak_gb_fail(b, AKUNU_ERROR_UNSUPPORTED, "the grammar is too large");
         return false;
     }
-    size_t wanted = (n + more) * 2;
-    grown = ak_realloc(*at, wanted, size);
-    if (!grown) {
-        note_no_memory(b);
-        return false;
-    }
-    *at = grown;
-    *capacity = (uint32_t)wanted;
-    return true;
+    if (ak_reserve_u32(array, capacity, n, more, size))
+        return true;
+    note_no_memory(b);
+    return false;
 }
 
 void ak_gb_append(struct ak_grammar_builder *b, struct ak_gb_list *list, uint32_t expr)

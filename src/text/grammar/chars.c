@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/array.h"
 
 enum {
     SURROGATE_FIRST = 0xd800,
@@ -20,15 +21,9 @@ void ak_grammar_char_set_add(struct ak_grammar_builder *b, struct ak_grammar_cha
 {
     if (low > high || !ak_gb_ok(b))
         return;
-    if (s->n == s->capacity) {
-        struct ak_grammar_char_range *grown =
-            ak_realloc(s->ranges, (size_t)s->capacity * 2 + 8, sizeof *grown);
-        if (!grown) {
-            b->status = ak_fail_memory(b->error, "a set of characters", 0);
-            return;
-        }
-        s->ranges = grown;
-        s->capacity = s->capacity * 2 + 8;
+    if (!ak_reserve(&s->ranges, &s->capacity, s->n, 1)) {
+        b->status = ak_fail_memory(b->error, "a set of characters", 0);
+        return;
     }
     s->ranges[s->n++] = (struct ak_grammar_char_range){ low, high };
 }

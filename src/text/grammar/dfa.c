@@ -6,26 +6,14 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/array.h"
 
 enum { DEAD = UINT32_MAX };
-
-static bool reserve_one(void *array, uint32_t *capacity, uint32_t n, size_t size)
-{
-    void **at = array, *grown;
-    if (n < *capacity)
-        return true;
-    grown = ak_realloc(*at, (size_t)n * 2 + 8, size);
-    if (!grown)
-        return false;
-    *at = grown;
-    *capacity = n * 2 + 8;
-    return true;
-}
 
 bool ak_grammar_dfa_add_state(struct ak_grammar_dfa *d, bool accepting)
 {
     if (d->n_states == AK_GRAMMAR_DFA_STATES_MAX ||
-        !reserve_one(&d->states, &d->states_capacity, d->n_states, sizeof *d->states))
+        !ak_reserve(&d->states, &d->states_capacity, d->n_states, 1))
         return false;
     d->states[d->n_states++] =
         (struct ak_grammar_dfa_state){ .first = d->n_edges, .accepting = accepting };
@@ -41,7 +29,7 @@ bool ak_grammar_dfa_add_edge(struct ak_grammar_dfa *d, uint32_t low, uint32_t hi
         return true;
     }
     if (d->n_edges == AK_GRAMMAR_DFA_EDGES_MAX ||
-        !reserve_one(&d->edges, &d->edges_capacity, d->n_edges, sizeof *d->edges))
+        !ak_reserve(&d->edges, &d->edges_capacity, d->n_edges, 1))
         return false;
     d->edges[d->n_edges++] = (struct ak_grammar_dfa_edge){ low, high, to };
     s->n++;
@@ -156,9 +144,8 @@ static uint32_t find_or_add_pair(struct product *p, uint32_t *n, uint32_t a, uin
     for (uint32_t i = *head; i; i = p->links[i - 1])
         if (p->pairs[i - 1].a == a && p->pairs[i - 1].b == b)
             return i - 1;
-    if (*n == AK_GRAMMAR_DFA_STATES_MAX ||
-        !reserve_one(&p->pairs, &p->capacity, *n, sizeof *p->pairs) ||
-        !reserve_one(&p->links, &p->links_capacity, *n, sizeof *p->links))
+    if (*n == AK_GRAMMAR_DFA_STATES_MAX || !ak_reserve(&p->pairs, &p->capacity, *n, 1) ||
+        !ak_reserve(&p->links, &p->links_capacity, *n, 1))
         return DEAD;
     p->pairs[*n].a = a;
     p->pairs[*n].b = b;

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/array.h"
 
 struct reader {
     const char *text, *at, *end;
@@ -45,21 +46,16 @@ static uint32_t fail_format(struct reader *r, const char *what)
 static bool reserve_elements(struct reader *r, void *array, uint32_t *capacity, uint32_t n,
                              uint32_t more, size_t size)
 {
-    void **at = array, *grown;
     if (!is_ok(r) || *capacity - n >= more)
         return is_ok(r);
     if (n + more > AK_GRAMMAR_PATTERN_NODES_MAX) {
         fail_pattern(r, AKUNU_ERROR_UNSUPPORTED, "too large a pattern");
         return false;
     }
-    grown = ak_realloc(*at, (size_t)(n + more) * 2, size);
-    if (!grown) {
-        r->builder.status = ak_fail_memory(r->builder.error, "a pattern", 0);
-        return false;
-    }
-    *at = grown;
-    *capacity = (n + more) * 2;
-    return true;
+    if (ak_reserve_u32(array, capacity, n, more, size))
+        return true;
+    r->builder.status = ak_fail_memory(r->builder.error, "a pattern", 0);
+    return false;
 }
 
 static uint32_t add_node(struct reader *r, struct ak_grammar_pattern_node n)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/array.h"
 
 /* EXPANDED_MAX: stack nodes expanded per closure. The largest object that a schema may have needs
  * three per member. */
@@ -20,18 +21,10 @@ static uint32_t mix_hash(uint32_t a, uint32_t b)
 bool ak_pda_reserve(struct ak_pda *m, void *array, uint32_t *capacity, uint32_t n, size_t more,
                     size_t size)
 {
-    void **slot = array, *grown;
-    if (*capacity - n >= more)
+    if (ak_reserve_u32(array, capacity, n, more, size))
         return true;
-    size_t wanted = ((size_t)n + more) * 2 + 16;
-    grown = wanted < UINT32_MAX / 2 ? ak_realloc(*slot, wanted, size) : NULL;
-    if (!grown) {
-        m->failed = true;
-        return false;
-    }
-    *slot = grown;
-    *capacity = (uint32_t)wanted;
-    return true;
+    m->failed = true;
+    return false;
 }
 
 bool ak_pda_init(struct ak_pda *m, const struct ak_grammar *g, const int32_t *token_ids,

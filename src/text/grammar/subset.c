@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "text/grammar/pattern.h"
+#include "base/array.h"
 
 enum { NFA_STATES_MAX = 1 << 15, STATE_NONE = UINT32_MAX };
 /* NFA states visited for one pattern: a limit on time. */
@@ -27,17 +28,9 @@ struct nfa {
 
 static uint32_t add_state(struct nfa *f, struct state s)
 {
-    if (f->n == f->capacity) {
-        struct state *grown =
-            f->n < NFA_STATES_MAX ?
-                ak_realloc(f->states, (size_t)f->capacity * 2 + 64, sizeof *grown) :
-                NULL;
-        if (!grown) {
-            f->failed = true;
-            return 0;
-        }
-        f->states = grown;
-        f->capacity = f->capacity * 2 + 64;
+    if (f->n == NFA_STATES_MAX || !ak_reserve(&f->states, &f->capacity, f->n, 1)) {
+        f->failed = true;
+        return 0;
     }
     f->states[f->n] = s;
     return f->n++;
@@ -153,19 +146,6 @@ static int compare_u32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool reserve_one(void *array, uint32_t *capacity, uint32_t n, size_t size)
-{
-    void **at = array, *grown;
-    if (n <= *capacity)
-        return true;
-    grown = ak_realloc(*at, (size_t)n * 2, size);
-    if (!grown)
-        return false;
-    *at = grown;
-    *capacity = n * 2;
-    return true;
-}
-
 /* Number of the set m->set. STATE_NONE: out of memory, or too many sets. */
 static uint32_t intern_set(struct subset_builder *m)
 {
@@ -179,10 +159,9 @@ static uint32_t intern_set(struct subset_builder *m)
         if (s->list[i - 1].n == m->n_set &&
             memcmp(s->pool + s->list[i - 1].first, m->set, m->n_set * sizeof *m->set) == 0)
             return i - 1;
-    if (s->n == AK_GRAMMAR_DFA_STATES_MAX ||
-        !reserve_one(&s->list, &s->list_capacity, s->n + 1, sizeof *s->list) ||
-        !reserve_one(&s->links, &s->links_capacity, s->n + 1, sizeof *s->links) ||
-        !reserve_one(&s->pool, &s->pool_capacity, s->n_pool + m->n_set, sizeof *s->pool))
+    if (s->n == AK_GRAMMAR_DFA_STATES_MAX || !ak_reserve(&s->list, &s->list_capacity, s->n, 1) ||
+        !ak_reserve(&s->links, &s->links_capacity, s->n, 1) ||
+        !ak_reserve(&s->pool, &s->pool_capacity, s->n_pool, m->n_set))
         return STATE_NONE;
     if (m->n_set > 0)
         memcpy(s->pool + s->n_pool, m->set, m->n_set * sizeof *m->set);

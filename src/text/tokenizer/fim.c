@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "text/tokenizer/internal.h"
+#include "base/array.h"
 
 /* Markers of prefix, suffix and middle. Models that took over a vocabulary took over its family. */
 static const struct family {
@@ -112,15 +113,7 @@ struct part {
 
 static ak_status reserve_ids(struct part *p, size_t n, struct ak_error *error)
 {
-    if (p->capacity - p->n >= n)
-        return AKUNU_OK;
-    size_t capacity = 2 * (p->n + n);
-    int32_t *larger = ak_realloc(p->ids, capacity, sizeof *larger);
-    if (!larger)
-        return ak_fail_memory(error, "a prompt", capacity * sizeof *larger);
-    p->ids = larger;
-    p->capacity = capacity;
-    return AKUNU_OK;
+    return ak_reserve_or_fail(&p->ids, &p->capacity, p->n, n, "a prompt", error);
 }
 
 static ak_status append_ids(const struct ak_tokenizer *t, const char *text, size_t n,

@@ -3,20 +3,15 @@
 #include "text/tokenizer/pipeline.h"
 #include "base/unicode.h"
 #include "base/utf8.h"
+#include "base/array.h"
 
 static ak_status add_span(struct ak_tok_spans *spans, size_t begin, size_t end, bool start,
                           struct ak_error *error)
 {
     if (begin == end)
         return AKUNU_OK;
-    if (spans->n == spans->capacity) {
-        size_t capacity = spans->capacity * 2 + 16;
-        struct ak_tok_span *list = ak_realloc(spans->list, capacity, sizeof *list);
-        if (!list)
-            return ak_fail_memory(error, "splitting a text", capacity * sizeof *list);
-        spans->list = list;
-        spans->capacity = capacity;
-    }
+    AK_TRY(
+        ak_reserve_or_fail(&spans->list, &spans->capacity, spans->n, 1, "splitting a text", error));
     spans->list[spans->n++] = (struct ak_tok_span){ begin, end, start };
     return AKUNU_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/array.h"
 
 enum {
     MAX_NAME = 65535, /* the specification's limit of keys; its 64 for tensors is often exceeded */
@@ -18,15 +19,9 @@ enum {
 ak_status ak_gguf_reserve(void **array, size_t *capacity, size_t n, size_t size,
                           struct ak_error *error)
 {
-    if (n <= *capacity)
-        return AKUNU_OK;
-    size_t wanted = ak_max_size(n, ak_max_size(16, *capacity * 2));
-    void *grown = ak_realloc(*array, wanted, size);
-    if (!grown)
-        return ak_fail_memory(error, "the index of a GGUF file", (unsigned long long)wanted * size);
-    *array = grown;
-    *capacity = wanted;
-    return AKUNU_OK;
+    return n <= *capacity || ak_reserve_size(array, capacity, 0, n, size) ?
+               AKUNU_OK :
+               ak_fail_memory(error, "the index of a GGUF file", 0);
 }
 
 static ak_status add_name(struct ak_gguf_names *names, const uint8_t *bytes, size_t n,

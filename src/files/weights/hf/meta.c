@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "base/json/wide.h"
 #include "files/weights/hf/hf.h"
+#include "base/array.h"
 
 /* Dotted keys repeat the outer keys: the limit keeps deep nesting from making a small file large.
  */
@@ -40,14 +41,7 @@ static ak_status join_key(struct ak_hf_metadata *m, const char *outer, const cha
 static ak_status add_json_entry(struct ak_hf_metadata *m, const char *outer, const char *key,
                                 const json_t *value, struct ak_error *error)
 {
-    if (m->n == m->capacity) {
-        size_t capacity = m->capacity ? 2 * m->capacity : 64;
-        void *grown = ak_realloc(m->entries, capacity, sizeof *m->entries);
-        if (!grown)
-            return ak_fail_memory(error, "metadata", capacity * sizeof *m->entries);
-        m->entries = grown;
-        m->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&m->entries, &m->capacity, m->n, 1, "metadata", error));
     AK_TRY(join_key(m, outer, key, &m->entries[m->n].key, error));
     m->entries[m->n++].value = value;
     return AKUNU_OK;
@@ -56,14 +50,7 @@ static ak_status add_json_entry(struct ak_hf_metadata *m, const char *outer, con
 static ak_status add_null(struct ak_hf_metadata *m, const char *outer, const char *key,
                           struct ak_error *error)
 {
-    if (m->n_nulls == m->nulls_capacity) {
-        size_t capacity = m->nulls_capacity ? 2 * m->nulls_capacity : 16;
-        void *grown = ak_realloc(m->nulls, capacity, sizeof *m->nulls);
-        if (!grown)
-            return ak_fail_memory(error, "metadata", capacity * sizeof *m->nulls);
-        m->nulls = grown;
-        m->nulls_capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&m->nulls, &m->nulls_capacity, m->n_nulls, 1, "metadata", error));
     AK_TRY(join_key(m, outer, key, &m->nulls[m->n_nulls], error));
     m->n_nulls++;
     return AKUNU_OK;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "files/weights/torch/torch.h"
+#include "base/array.h"
 
 #define MARK UINT32_MAX /* on the stack, in place of a value */
 
@@ -66,15 +67,9 @@ static ak_status fail_end(const struct machine *m)
 static ak_status grow_list(void **list, size_t *capacity, size_t n, size_t size,
                            struct ak_error *error)
 {
-    if (n < *capacity)
-        return AKUNU_OK;
-    size_t wanted = *capacity ? 2 * *capacity : 256;
-    void *grown = ak_realloc(*list, wanted, size);
-    if (!grown)
-        return ak_fail_memory(error, "a pickle's values", wanted * size);
-    *list = grown;
-    *capacity = wanted;
-    return AKUNU_OK;
+    return ak_reserve_size(list, capacity, n, 1, size) ?
+               AKUNU_OK :
+               ak_fail_memory(error, "a pickle's values", 0);
 }
 
 /* ---- Stack -------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "files/weights/torch/torch.h"
+#include "base/array.h"
 
 enum {
     END_BYTES = 22, /* of the end record, without its comment */
@@ -218,14 +219,8 @@ static ak_status add_zip_entry(const struct archive *a, const struct directory *
     struct ak_zip_entry added = { .header = e->header, .bytes = e->bytes };
     AK_TRY(check_method(a, e));
     AK_TRY(find_data(a, d, e, &added.offset));
-    if (zip->n == zip->capacity) {
-        size_t capacity = zip->capacity ? 2 * zip->capacity : 64;
-        void *grown = ak_realloc(zip->entries, capacity, sizeof *zip->entries);
-        if (!grown)
-            return ak_fail_memory(a->error, "a list of entries", capacity * sizeof *zip->entries);
-        zip->entries = grown;
-        zip->capacity = capacity;
-    }
+    AK_TRY(ak_reserve_or_fail(&zip->entries, &zip->capacity, zip->n, 1, "a list of entries",
+                              a->error));
     added.name = ak_strndup(e->name, (size_t)e->n_name);
     if (!added.name)
         return ak_fail_memory(a->error, "an entry's name", e->n_name);

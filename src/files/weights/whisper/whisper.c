@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "files/weights/composed.h"
 #include "files/weights/formats.h"
+#include "base/array.h"
 
 enum { KERNEL_WIDTH = 3 };
 
@@ -149,15 +150,7 @@ static ak_status check_role(struct ak_whisper *w, struct ak_whisper_tensor *t,
 /* Grows with the tensors read, never with a count that the file claims. */
 static ak_status reserve_tensor(struct ak_whisper *w, struct ak_error *error)
 {
-    if (w->n < w->capacity)
-        return AKUNU_OK;
-    size_t capacity = w->capacity ? 2 * w->capacity : 64;
-    void *grown = ak_realloc(w->tensors, capacity, sizeof *w->tensors);
-    if (!grown)
-        return ak_fail_memory(error, "a list of tensors", capacity * sizeof *w->tensors);
-    w->tensors = grown;
-    w->capacity = capacity;
-    return AKUNU_OK;
+    return ak_reserve_or_fail(&w->tensors, &w->capacity, w->n, 1, "a list of tensors", error);
 }
 
 ak_status ak_whisper_add_tensor(struct ak_whisper *w, const struct ak_whisper_tensor *t,

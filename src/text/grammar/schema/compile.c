@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "text/grammar/matcher.h"
 #include "text/grammar/schema/compiler.h"
+#include "base/array.h"
 
 static uint32_t compile_terms(struct ak_schema_compiler *c, const struct ak_schema_terms *t,
                               bool values_done);
@@ -298,14 +299,8 @@ static uint32_t find_or_add_rule(struct ak_schema_compiler *c, const struct ak_s
         return ak_gb_fail(&c->builder, AKUNU_ERROR_UNSUPPORTED,
                           "the schema needs more than %d rules", AK_SCHEMA_RULES_MAX);
     }
-    if (c->n_rules == c->rules_capacity) {
-        struct ak_schema_rule *grown =
-            ak_realloc(c->rules, (size_t)c->rules_capacity * 2 + 16, sizeof *grown);
-        if (!grown)
-            goto no_memory;
-        c->rules = grown;
-        c->rules_capacity = c->rules_capacity * 2 + 16;
-    }
+    if (!ak_reserve(&c->rules, &c->rules_capacity, c->n_rules, 1))
+        goto no_memory;
     r.rule = ak_gb_declare_rule(&c->builder, "", 0);
     c->rules[c->n_rules++] = r;
     *is_new = true;

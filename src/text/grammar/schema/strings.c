@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "text/grammar/schema/compiler.h"
 #include "base/utf8.h"
+#include "base/array.h"
 
 static const struct ak_grammar_dfa *strings_no_memory(struct ak_schema_compiler *c)
 {
@@ -39,14 +40,8 @@ const struct ak_grammar_dfa *ak_schema_get_pattern_dfa(struct ak_schema_compiler
     for (uint32_t i = 0; i < c->n_patterns; i++)
         if (c->patterns[i]->n == n && memcmp(c->patterns[i]->text, text, n) == 0)
             return c->patterns[i]->failed ? NULL : &c->patterns[i]->dfa;
-    if (c->n_patterns == c->patterns_capacity) {
-        struct ak_schema_cached_pattern **grown =
-            ak_realloc(c->patterns, (size_t)c->patterns_capacity * 2 + 8, sizeof *grown);
-        if (!grown)
-            return strings_no_memory(c);
-        c->patterns = grown;
-        c->patterns_capacity = c->patterns_capacity * 2 + 8;
-    }
+    if (!ak_reserve(&c->patterns, &c->patterns_capacity, c->n_patterns, 1))
+        return strings_no_memory(c);
     struct ak_schema_cached_pattern *k = ak_alloc(1, sizeof *k);
     if (!k || !(k->text = ak_strndup(text, n))) {
         ak_free(k);

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "text/grammar/schema/compiler.h"
+#include "base/array.h"
 
 static struct ak_schema_term *append_term(struct ak_schema_compiler *c, struct ak_schema_terms *t,
                                           struct ak_schema_term term)
@@ -14,15 +15,9 @@ static struct ak_schema_term *append_term(struct ak_schema_compiler *c, struct a
                    "the schema puts more than %d schemas together", AK_SCHEMA_TERMS_MAX);
     if (!ak_schema_ok(c))
         return NULL;
-    if (t->n == t->capacity) {
-        struct ak_schema_term *grown =
-            ak_realloc(t->items, (size_t)t->capacity * 2 + 4, sizeof *grown);
-        if (!grown) {
-            c->builder.status = ak_fail_memory(c->builder.error, "a schema", 0);
-            return NULL;
-        }
-        t->items = grown;
-        t->capacity = t->capacity * 2 + 4;
+    if (!ak_reserve(&t->items, &t->capacity, t->n, 1)) {
+        c->builder.status = ak_fail_memory(c->builder.error, "a schema", 0);
+        return NULL;
     }
     t->items[t->n] = term;
     return &t->items[t->n++];
