@@ -15,12 +15,12 @@ enum { AK_F8_K = sizeof(((struct ak_quant_block_f8 *)0)->q) };
 
 #define AK_KERNEL static inline __attribute__((always_inline))
 
-/* Placed before a loop over registers with a trip count that inlining makes constant: unrolling
- * keeps the arrays of vectors in registers. */
+/* `for` of a loop over registers, whose trip count inlining makes constant: unrolling keeps the
+ * arrays of vectors in registers. */
 #ifdef __clang__
-#define AK_UNROLL _Pragma("clang loop unroll(full)")
+#define AK_UNROLLED_FOR _Pragma("clang loop unroll(full)") for
 #else
-#define AK_UNROLL _Pragma("GCC unroll 32")
+#define AK_UNROLLED_FOR _Pragma("GCC unroll 32") for
 #endif
 
 /* AK_CONSTANT(x, max, N, call) runs `call` with N, a constant equal to x, if 1 ≤ x ≤ max; max is 2,

@@ -16,19 +16,16 @@
         bytes x[CHAINS], w;                                                                        \
         uint64_t words[sizeof(sums) / sizeof(uint64_t)];                                           \
         memset(&w, (int)(rounds & 7), sizeof w);                                                   \
-        AK_UNROLL                                                                                  \
-        for (int j = 0; j < CHAINS; j++) {                                                         \
+        AK_UNROLLED_FOR (int j = 0; j < CHAINS; j++) {                                             \
             memset(&sum[j], j + 1, sizeof sum[j]);                                                 \
             memset(&x[j], j * 3 + 1, sizeof x[j]);                                                 \
         }                                                                                          \
         for (size_t i = 0; i < rounds; i++) {                                                      \
-            AK_UNROLL                                                                              \
-            for (int j = 0; j < CHAINS; j++)                                                       \
+            AK_UNROLLED_FOR (int j = 0; j < CHAINS; j++)                                           \
                 sum[j] = dot(sum[j], w, x[j]);                                                     \
         }                                                                                          \
         *sink = 0;                                                                                 \
-        AK_UNROLL                                                                                  \
-        for (int j = 0; j < CHAINS; j++) {                                                         \
+        AK_UNROLLED_FOR (int j = 0; j < CHAINS; j++) {                                             \
             memcpy(words, &sum[j], sizeof words);                                                  \
             for (size_t i = 0; i < sizeof words / sizeof *words; i++)                              \
                 *sink ^= words[i];                                                                 \

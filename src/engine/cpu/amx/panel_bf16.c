@@ -28,8 +28,7 @@ AK_KERNEL void unpack_tile(enum ak_quant_type type, const uint8_t *rows, size_t 
     for (size_t i = 0; i < k; i += AK_LANES, rows += AK_LINE_BYTES, panel += TILE) {
         __m512 v[AK_TILE_ROWS];
         const uint8_t *row = rows;
-        AK_UNROLL
-        for (size_t r = 0; r < AK_TILE_ROWS; r++) {
+        AK_UNROLLED_FOR (size_t r = 0; r < AK_TILE_ROWS; r++) {
             v[r] = _mm512_setzero_ps();
             if (r < n_rows) {
                 v[r] = _mm512_castsi512_ps(load_rounded(type, row));
@@ -39,8 +38,7 @@ AK_KERNEL void unpack_tile(enum ak_quant_type type, const uint8_t *rows, size_t 
             }
         }
         transpose_lanes(v);
-        AK_UNROLL
-        for (size_t pair = 0; pair < AK_LANES / 2; pair++)
+        AK_UNROLLED_FOR (size_t pair = 0; pair < AK_LANES / 2; pair++)
             _mm512_store_ps(panel + pair * AK_LANES, v[pair]);
     }
 }

@@ -40,8 +40,7 @@ AK_KERNEL void add_block(bool minimum, size_t n_tokens, const uint8_t *block,
 {
     const uint8_t *factors = block + BLOCK_WORDS * AK_LINE_BYTES;
     __m512 scale = _mm512_loadu_ps(factors);
-    AK_UNROLL
-    for (size_t t = 0; t < GROUP; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < GROUP; t++) {
         if (t > 0 && t % 4 == 0) {
             activations += 4 * act_bytes;
             __asm__(""
@@ -68,8 +67,7 @@ AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size
     _Alignas(64) ak_amx_tile_sums sums[2][2];
     __m512 acc[GROUP] = { 0 };
     const size_t block = block32_bytes(minimum);
-    AK_UNROLL
-    for (size_t t = 0; t < GROUP; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < GROUP; t++)
         if (t < n_tokens && !first)
             acc[t] = _mm512_loadu_ps(y + t * y_stride);
     multiply_two(minimum, ak_min_size(n_blocks, 2), tile, activations, act_bytes, sums[0]);
@@ -85,8 +83,7 @@ AK_KERNEL void dot_tile(bool minimum, size_t n_tokens, const uint8_t *tile, size
             add_block(minimum, n_tokens, tile + block, activations + sizeof(struct ak_cpu_act32),
                       act_bytes, sums[b / 2 % 2][1], acc);
     }
-    AK_UNROLL
-    for (size_t t = 0; t < GROUP; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < GROUP; t++)
         if (t < n_tokens)
             _mm512_storeu_ps(y + t * y_stride, acc[t]);
 }

@@ -13,10 +13,9 @@ AK_KERNEL void unpack_tile32(ak_unpack_panel_i8_fn *unpack, char offset, bool mi
         return;
     const __m512i taken = _mm512_set1_epi8(offset);
     for (size_t b = 0; b < k / AK_BLOCK_K; b++, to += block32_bytes(minimum))
-        AK_UNROLL
-    for (size_t i = 0; i < BLOCK_WORDS; i++)
-        store_line(to + i * AK_LINE_BYTES,
-                   _mm512_sub_epi8(load_line(to + i * AK_LINE_BYTES), taken));
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++)
+            store_line(to + i * AK_LINE_BYTES,
+                       _mm512_sub_epi8(load_line(to + i * AK_LINE_BYTES), taken));
 }
 
 /* ---- K-types ------------------------------------------------------------ */
@@ -41,8 +40,7 @@ AK_KERNEL void fold_part(enum ak_avx512_scaling scaling, const uint8_t *part, ui
         __m512i scale = load_line(part + (BLOCK_WORDS + sub) * AK_LINE_BYTES);
         scale = _mm512_mask_mov_epi16(_mm512_slli_epi32(scale, 16), 0x55555555u, scale);
         __m512i offset = scaled_offset(scaling, scale);
-        AK_UNROLL
-        for (size_t i = 0; i < words; i++, low += AK_LINE_BYTES) {
+        AK_UNROLLED_FOR (size_t i = 0; i < words; i++, low += AK_LINE_BYTES) {
             __m512i w = load_line(part + (sub * words + i) * AK_LINE_BYTES);
             __m512i even =
                 _mm512_sub_epi16(_mm512_mullo_epi16(_mm512_and_si512(w, byte), scale), offset);

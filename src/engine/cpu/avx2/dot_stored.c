@@ -16,34 +16,28 @@ AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const u
                     size_t row_bytes, size_t i, const float *x, size_t x_stride,
                     __m256 sums[SUMS][VECTORS])
 {
-    AK_UNROLL
-    for (size_t v = 0; v < VECTORS; v++)
-        AK_UNROLL
-    for (size_t r = 0; r < rows; r++) {
-        __m256 a = load_stored(type, ak_cpu_stored_element(type, w + r * row_bytes, i + v * 8));
-        AK_UNROLL
-        for (size_t t = 0; t < tokens; t++) {
-            __m256 *sum = &sums[r * tokens + t][v];
-            *sum = _mm256_fmadd_ps(a, _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
+    AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+        AK_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
+            __m256 a = load_stored(type, ak_cpu_stored_element(type, w + r * row_bytes, i + v * 8));
+            AK_UNROLLED_FOR (size_t t = 0; t < tokens; t++) {
+                __m256 *sum = &sums[r * tokens + t][v];
+                *sum = _mm256_fmadd_ps(a, _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
+            }
         }
-    }
 }
 
 /* The same for rows of F8; `w` points to the beginning of a block of 128. */
 AK_KERNEL void step_f8(size_t rows, size_t tokens, const uint8_t *w, size_t row_bytes, size_t i,
                        const float *x, size_t x_stride, __m256 sums[SUMS][VECTORS])
 {
-    AK_UNROLL
-    for (size_t r = 0; r < rows; r++) {
+    AK_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m256 a[VECTORS];
         load_f8(w + r * row_bytes, i, a);
-        AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            AK_UNROLL
-        for (size_t t = 0; t < tokens; t++) {
-            __m256 *sum = &sums[r * tokens + t][v];
-            *sum = _mm256_fmadd_ps(a[v], _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
-        }
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+            AK_UNROLLED_FOR (size_t t = 0; t < tokens; t++) {
+                __m256 *sum = &sums[r * tokens + t][v];
+                *sum = _mm256_fmadd_ps(a[v], _mm256_loadu_ps(x + t * x_stride + v * 8), *sum);
+            }
     }
 }
 
@@ -54,15 +48,12 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
 {
     const size_t element = ak_cpu_stored_element_bytes(type), whole = cols / AK_LANES * AK_LANES;
     __m256 sums[SUMS][VECTORS];
-    AK_UNROLL
-    for (size_t i = 0; i < rows * tokens; i++)
-        AK_UNROLL
-    for (size_t v = 0; v < VECTORS; v++)
-        sums[i][v] = _mm256_setzero_ps();
+    AK_UNROLLED_FOR (size_t i = 0; i < rows * tokens; i++)
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+            sums[i][v] = _mm256_setzero_ps();
     for (size_t i = 0; type == AK_QUANT_F8 && i < cols; i += AK_F8_K) {
         ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_F8_K, distance);
-        AK_UNROLL
-        for (size_t j = 0; j < AK_F8_K; j += AK_LANES)
+        AK_UNROLLED_FOR (size_t j = 0; j < AK_F8_K; j += AK_LANES)
             step_f8(rows, tokens, ak_cpu_stored_scale(w, i), row_bytes, j, x + i + j, x_stride,
                     sums);
     }
@@ -76,11 +67,9 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
             memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
         step(type, rows, tokens, tail[0], sizeof tail[0], 0, x + whole, x_stride, sums);
     }
-    AK_UNROLL
-    for (size_t t = 0; t < tokens; t++)
-        AK_UNROLL
-    for (size_t r = 0; r < rows; r++)
-        y[t * y_stride + r] = horizontal_sum32(sums[r * tokens + t]);
+    AK_UNROLLED_FOR (size_t t = 0; t < tokens; t++)
+        AK_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+            y[t * y_stride + r] = horizontal_sum32(sums[r * tokens + t]);
 }
 
 AK_KERNEL void dot_stored(enum ak_quant_type type, const uint8_t *w, size_t row_bytes,

@@ -47,8 +47,7 @@ AK_KERNEL __m256 load_quads(enum ak_quant_type type, const uint8_t *a, const uin
 AK_KERNEL void transpose(__m256 v[QUAD])
 {
     __m256d low[2], high[2];
-    AK_UNROLL
-    for (size_t i = 0; i < 2; i++) {
+    AK_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
         low[i] = _mm256_castps_pd(_mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]));
         high[i] = _mm256_castps_pd(_mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]));
     }
@@ -65,15 +64,12 @@ AK_KERNEL void unpack_step(enum ak_quant_type type, const uint8_t *const rows[RO
 {
     for (size_t j = 0; j < AK_LANES; j += QUAD) {
         float *base = to + ak_panel_reverse_bits(j) * stride;
-        AK_UNROLL
-        for (size_t first = 0; first < ROWS; first += LANES) {
+        AK_UNROLLED_FOR (size_t first = 0; first < ROWS; first += LANES) {
             __m256 v[QUAD];
-            AK_UNROLL
-            for (size_t r = 0; r < QUAD; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < QUAD; r++)
                 v[r] = load_quads(type, rows[first + r], rows[first + QUAD + r], i + j);
             transpose(v);
-            AK_UNROLL
-            for (size_t n = 0; n < QUAD; n++)
+            AK_UNROLLED_FOR (size_t n = 0; n < QUAD; n++)
                 _mm256_store_ps(base + ak_panel_reverse_bits(n) * stride + first, v[n]);
         }
     }
@@ -121,36 +117,27 @@ AK_KERNEL void compute_sum(size_t n, const float *w, const float *x, size_t step
 {
     const struct ak_panel_prefetch_lines prefetch_lines = ak_panel_prefetch_lines(prefetch, steps);
     __m256 acc[TOKENS][VECTORS];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < VECTORS; v++)
-        acc[t][v] = _mm256_setzero_ps();
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+            acc[t][v] = _mm256_setzero_ps();
     for (size_t i = 0; i < steps; i++, w += ROWS, x += TOKENS) {
         __m256 row[VECTORS];
         ak_panel_prefetch_line(&prefetch_lines, i);
-        AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
             row[v] = _mm256_load_ps(w + v * LANES);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m256 token = _mm256_set1_ps(x[t]);
-            AK_UNROLL
-            for (size_t v = 0; v < VECTORS; v++)
+            AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
                 acc[t][v] = _mm256_fmadd_ps(row[v], token, acc[t][v]);
         }
     }
     for (; rev & 1; rev >>= 1, pending++)
-        AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < VECTORS; v++)
-        acc[t][v] = _mm256_add_ps((*pending)[t][v], acc[t][v]);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < VECTORS; v++)
-        (*pending)[t][v] = acc[t][v];
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+                acc[t][v] = _mm256_add_ps((*pending)[t][v], acc[t][v]);
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+            (*pending)[t][v] = acc[t][v];
 }
 
 static void compute_group_sum(size_t n, const float *w, const float *x, size_t steps, size_t rev,

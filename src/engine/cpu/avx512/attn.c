@@ -19,31 +19,24 @@ AK_KERNEL void compute_scores(enum ak_quant_type type, size_t n_rows, size_t n_g
                               size_t group, float *weights)
 {
     __m512 s[ROWS][GROUPS];
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
-        AK_UNROLL
-    for (size_t g = 0; g < n_groups; g++)
-        s[r][g] = _mm512_setzero_ps();
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
+        AK_UNROLLED_FOR (size_t g = 0; g < n_groups; g++)
+            s[r][g] = _mm512_setzero_ps();
     size_t at = group * head_dim * AK_KV_GROUP_TOKENS, step = head_dim * AK_KV_GROUP_TOKENS;
     for (size_t d = 0; d < head_dim; d++, at += AK_KV_GROUP_TOKENS) {
         __m512 key[GROUPS];
-        AK_UNROLL
-        for (size_t g = 0; g < n_groups; g++)
+        AK_UNROLLED_FOR (size_t g = 0; g < n_groups; g++)
             key[g] = load_stored(type, k, at + g * step);
-        AK_UNROLL
-        for (size_t r = 0; r < n_rows; r++) {
+        AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++) {
             __m512 x = _mm512_set1_ps(q[r * q_stride + d]);
-            AK_UNROLL
-            for (size_t g = 0; g < n_groups; g++)
+            AK_UNROLLED_FOR (size_t g = 0; g < n_groups; g++)
                 s[r][g] = _mm512_fmadd_ps(x, key[g], s[r][g]);
         }
     }
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
-        AK_UNROLL
-    for (size_t g = 0; g < n_groups; g++)
-        _mm512_storeu_ps(weights + r * AK_KV_PAGE_TOKENS + (group + g) * AK_KV_GROUP_TOKENS,
-                         s[r][g]);
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
+        AK_UNROLLED_FOR (size_t g = 0; g < n_groups; g++)
+            _mm512_storeu_ps(weights + r * AK_KV_PAGE_TOKENS + (group + g) * AK_KV_GROUP_TOKENS,
+                             s[r][g]);
 }
 
 /* Scores of the groups that contain tokens [first, end). */
@@ -85,8 +78,7 @@ AK_KERNEL __m512 find_largest_score(const float *scores, size_t first, size_t en
 {
     __m512 largest = _mm512_set1_ps(-INFINITY);
     if (end - first == AK_KV_PAGE_TOKENS) {
-        AK_UNROLL
-        for (size_t g = 0; g < GROUPS; g++)
+        AK_UNROLLED_FOR (size_t g = 0; g < GROUPS; g++)
             largest = _mm512_max_ps(_mm512_loadu_ps(scores + g * AK_KV_GROUP_TOKENS), largest);
     } else {
         for (size_t g = first / AK_KV_GROUP_TOKENS; g * AK_KV_GROUP_TOKENS < end; g++)
@@ -107,8 +99,7 @@ AK_KERNEL __m512 apply_softmax(float *weights, size_t first, size_t end, __m512 
 {
     __m512 total = _mm512_setzero_ps();
     if (end - first == AK_KV_PAGE_TOKENS) {
-        AK_UNROLL
-        for (size_t g = 0; g < GROUPS; g++) {
+        AK_UNROLLED_FOR (size_t g = 0; g < GROUPS; g++) {
             float *w = weights + g * AK_KV_GROUP_TOKENS;
             __m512 e = exp_lanes(_mm512_sub_ps(_mm512_loadu_ps(w), largest));
             total = _mm512_add_ps(total, e);
@@ -156,30 +147,23 @@ AK_KERNEL void add_values(enum ak_quant_type type, bool begins, size_t n_rows, s
                           const void *v, size_t head_dim, size_t d, float *out, size_t out_stride)
 {
     __m512 acc[ROWS][COLUMNS];
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
-        AK_UNROLL
-    for (size_t c = 0; c < n; c++)
-        acc[r][c] = begins ? _mm512_setzero_ps() :
-                             _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
+        AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
+            acc[r][c] = begins ? _mm512_setzero_ps() :
+                                 _mm512_maskz_loadu_ps(lanes, out + r * out_stride + c * 16);
     for (size_t t = first; t < end; t++) {
         __m512 value[COLUMNS];
-        AK_UNROLL
-        for (size_t c = 0; c < n; c++)
+        AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
             value[c] = load_value(type, v, head_dim, t, d + c * 16, n == 1, lanes);
-        AK_UNROLL
-        for (size_t r = 0; r < n_rows; r++) {
+        AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++) {
             __m512 w = _mm512_set1_ps(weights[r * AK_KV_PAGE_TOKENS + t]);
-            AK_UNROLL
-            for (size_t c = 0; c < n; c++)
+            AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
                 acc[r][c] = _mm512_fmadd_ps(w, value[c], acc[r][c]);
         }
     }
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
-        AK_UNROLL
-    for (size_t c = 0; c < n; c++)
-        _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
+        AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
+            _mm512_mask_storeu_ps(out + r * out_stride + c * 16, lanes, acc[r][c]);
 }
 
 /* add_values for all columns. */
@@ -212,14 +196,11 @@ AK_KERNEL void add_row_values(enum ak_quant_type type, size_t n_rows, float *wei
         high_all = ak_min_size(high_all, end[r]);
         high = ak_max_size(high, end[r]);
     }
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
         largest[r] = find_largest_score(weights + r * AK_KV_PAGE_TOKENS, first[r], end[r]);
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
         total[r] = apply_softmax(weights + r * AK_KV_PAGE_TOKENS, first[r], end[r], largest[r]);
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++) {
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++) {
         max[r] = _mm512_cvtss_f32(largest[r]);
         sum[r] = horizontal_sum(total[r]);
     }

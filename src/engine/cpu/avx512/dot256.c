@@ -17,38 +17,31 @@ AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile
     __m512i scales[2], minimums[2], scaled[TOKENS_MAX], minimum[TOKENS_MAX], fifth[BLOCK_WORDS];
     __m512i both = load_line_now(tile);
     q4_k_scales(tile + AK_K_SCALES_AT, scales, minimums);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         const int16_t *pairs = act_of(activations, act_bytes, t)->pair_sum32;
         scaled[t] = minimum[t] = _mm512_setzero_si512();
-        AK_UNROLL
-        for (size_t i = 0; i < 4; i++)
+        AK_UNROLLED_FOR (size_t i = 0; i < 4; i++)
             minimum[t] = _mm512_dpwssd_epi32(minimum[t], minimum_pair(minimums, i),
                                              broadcast_word(pairs + 2 * i));
     }
-    AK_UNROLL
-    for (size_t i = 0; i < BLOCK_WORDS; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++)
         if (type == AK_QUANT_Q5_K)
             fifth[i] = load_line_now(tile + AK_Q5_K_HIGH_AT + i * AK_LINE_BYTES);
-    AK_UNROLL
-    for (size_t c = 0; c < 4; c++) {
+    AK_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
         if (distance)
             ak_cpu_prefetch(tile + c * (ak_cpu_tile256_bytes(type) / 4),
                             ak_cpu_tile256_bytes(type) / 4, distance);
         __m512i low[TOKENS_MAX], high[TOKENS_MAX];
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
             low[t] = high[t] = _mm512_setzero_si512();
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++) {
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++) {
             __m512i line = load_line(quants + (c * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w[2] = { low_nibbles(line), high_nibbles(line) };
             if (type == AK_QUANT_Q5_K) {
                 w[0] = q5_k_word(w[0], fifth[i], 2 * c);
                 w[1] = q5_k_word(w[1], fifth[i], 2 * c + 1);
             }
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 const int8_t *a = act_of(activations, act_bytes, t)->q + c * 64 + i * 4;
                 low[t] = _mm512_dpbusd_epi32(low[t], w[0], broadcast_word(a));
                 high[t] = _mm512_dpbusd_epi32(high[t], w[1], broadcast_word(a + 32));
@@ -56,15 +49,13 @@ AK_KERNEL void q45_k_tile(enum ak_quant_type type, size_t n, const uint8_t *tile
         }
         __m512i s0 = byte_of_lane(scales[c / 2], c % 2 * 2),
                 s1 = byte_of_lane(scales[c / 2], c % 2 * 2 + 1);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
             scaled[t] =
                 _mm512_add_epi32(scaled[t], _mm512_add_epi32(_mm512_mullo_epi32(low[t], s0),
                                                              _mm512_mullo_epi32(high[t], s1)));
     }
     __m512 d = lower_halves(both), dmin = upper_halves(both);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
         acc[t] =
@@ -78,59 +69,48 @@ AK_KERNEL void q6_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
                          size_t act_bytes, __m512 acc[TOKENS_MAX])
 {
     __m512i scaled[TOKENS_MAX];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
     ak_cpu_prefetch(tile, AK_Q6_K_HALVES_AT, distance);
     for (size_t half = 0; half < 2; half++) {
         const uint8_t *lines = tile + AK_Q6_K_HALVES_AT + half * AK_Q6_K_HALF_BYTES;
         __m512i high[BLOCK_WORDS];
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++)
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++)
             high[i] = load_line_now(lines + i * AK_LINE_BYTES);
-        AK_UNROLL
-        for (size_t part = 0; part < 4; part++) {
+        AK_UNROLLED_FOR (size_t part = 0; part < 4; part++) {
             /* 16 k of each of two quarters, which share lines of low bits */
             if (distance)
                 ak_cpu_prefetch(lines + part * 6 * AK_LINE_BYTES, 6 * AK_LINE_BYTES,
                                 distance); /* of the half's 24 lines */
             const size_t quarters[2] = { part / 2, part / 2 + 2 }, first = part % 2 * 4;
             __m512i sums[2][TOKENS_MAX];
-            AK_UNROLL
-            for (size_t j = 0; j < 2; j++)
-                AK_UNROLL
-            for (size_t t = 0; t < n; t++)
-                sums[j][t] =
-                    _mm512_set1_epi32(act_of(activations, act_bytes, t)
-                                          ->minus32_sum16[half * 8 + quarters[j] * 2 + part % 2]);
-            AK_UNROLL
-            for (size_t i = first; i < first + 4; i++) {
+            AK_UNROLLED_FOR (size_t j = 0; j < 2; j++)
+                AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+                    sums[j][t] = _mm512_set1_epi32(
+                        act_of(activations, act_bytes, t)
+                            ->minus32_sum16[half * 8 + quarters[j] * 2 + part % 2]);
+            AK_UNROLLED_FOR (size_t i = first; i < first + 4; i++) {
                 __m512i low = load_line(lines + AK_Q6_K_LOW_AT +
                                         (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
-                AK_UNROLL
-                for (size_t j = 0; j < 2; j++) {
+                AK_UNROLLED_FOR (size_t j = 0; j < 2; j++) {
                     __m512i w = q6_k_word(low, high[i], quarters[j]);
-                    AK_UNROLL
-                    for (size_t t = 0; t < n; t++) {
+                    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                         const int8_t *a = act_of(activations, act_bytes, t)->q + half * 128 +
                                           quarters[j] * 32 + i * 4;
                         sums[j][t] = _mm512_dpbusd_epi32(sums[j][t], w, broadcast_word(a));
                     }
                 }
             }
-            AK_UNROLL
-            for (size_t j = 0; j < 2; j++) {
+            AK_UNROLLED_FOR (size_t j = 0; j < 2; j++) {
                 __m512i scales = load_line(tile + AK_K_SCALES_AT + (half * 2 + j) * AK_LINE_BYTES);
                 __m512i scale = signed_byte_of_lane(scales, part);
-                AK_UNROLL
-                for (size_t t = 0; t < n; t++)
+                AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
                     scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[j][t], scale));
             }
         }
     }
     __m512 d = load_halves(tile);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
     }
@@ -155,49 +135,38 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
     __m512i scaled[TOKENS_MAX], minimum[TOKENS_MAX];
     __m512i both = load_line_now(tile);
     __m512i scales[4];
-    AK_UNROLL
-    for (size_t i = 0; i < 4; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < 4; i++)
         scales[i] = load_line_now(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         const int16_t *pairs = act_of(activations, act_bytes, t)->pair_sum16;
         scaled[t] = minimum[t] = _mm512_setzero_si512();
-        AK_UNROLL
-        for (size_t i = 0; i < 8; i++)
+        AK_UNROLLED_FOR (size_t i = 0; i < 8; i++)
             minimum[t] = _mm512_dpwssd_epi32(minimum[t], q2_k_minimum_pairs(scales[i / 2], i % 2),
                                              broadcast_word(pairs + 2 * i));
     }
-    AK_UNROLL
-    for (size_t part = 0; part < 4; part++) {
+    AK_UNROLLED_FOR (size_t part = 0; part < 4; part++) {
         const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + part * 4 * AK_LINE_BYTES;
         if (distance) /* five lines each, and the remaining one */
             ak_cpu_prefetch(tile + part * 5 * AK_LINE_BYTES, (part == 3 ? 6 : 5) * AK_LINE_BYTES,
                             distance);
         __m512i sums[4][TOKENS_MAX];
-        AK_UNROLL
-        for (size_t s = 0; s < 4; s++)
-            AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            sums[s][t] = _mm512_setzero_si512();
-        AK_UNROLL
-        for (size_t i = 0; i < 4; i++) {
+        AK_UNROLLED_FOR (size_t s = 0; s < 4; s++)
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+                sums[s][t] = _mm512_setzero_si512();
+        AK_UNROLLED_FOR (size_t i = 0; i < 4; i++) {
             __m512i line = load_line(lines + i * AK_LINE_BYTES);
-            AK_UNROLL
-            for (size_t s = 0; s < 4; s++) {
+            AK_UNROLLED_FOR (size_t s = 0; s < 4; s++) {
                 __m512i w = _mm512_and_si512(line, _mm512_set1_epi8((char)(3 << 2 * s)));
-                AK_UNROLL
-                for (size_t t = 0; t < n; t++) {
+                AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                     const int8_t *a = act_of(activations, act_bytes, t)->q + part / 2 * 128 +
                                       s * 32 + part % 2 * 16 + i * 4;
                     sums[s][t] = _mm512_dpbusd_epi32(sums[s][t], w, broadcast_word(a));
                 }
             }
         }
-        AK_UNROLL
-        for (size_t s = 0; s < 4; s += 2) {
+        AK_UNROLLED_FOR (size_t s = 0; s < 4; s += 2) {
             __m512i pairs = q2_k_scale_pairs(scales[part / 2 * 2 + s / 2], part % 2);
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 __m512i sum =
                     pair_of(sums[s][t], (unsigned)(2 * s), sums[s + 1][t], (unsigned)(2 * s + 2));
                 scaled[t] = _mm512_dpwssd_epi32(scaled[t], sum, pairs);
@@ -205,8 +174,7 @@ AK_KERNEL void q2_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
         }
     }
     __m512 d = lower_halves(both), dmin = upper_halves(both);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
         acc[t] =
@@ -223,30 +191,24 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
     __m512i scales[4], scaled[TOKENS_MAX], offset[TOKENS_MAX];
     __m512 d = load_halves(tile);
     q3_k_scales(tile + AK_K_SCALES_AT, scales);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         scaled[t] = offset[t] = _mm512_setzero_si512();
-    AK_UNROLL
-    for (size_t part = 0; part < 2; part++) { /* first 16 k of each sub-block, then the others */
+    AK_UNROLLED_FOR (size_t part = 0; part < 2;
+                     part++) { /* first 16 k of each sub-block, then the others */
         __m512i lines[4][3];
-        AK_UNROLL
-        for (size_t i = 0; i < 12; i++)
+        AK_UNROLLED_FOR (size_t i = 0; i < 12; i++)
             lines[i / 3][i % 3] =
                 load_line_now(tile + AK_Q3_K_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
-        AK_UNROLL
-        for (size_t s = 0; s < 8; s += 2) {
+        AK_UNROLLED_FOR (size_t s = 0; s < 8; s += 2) {
             __m512i sums[2][TOKENS_MAX];
             const size_t step = part * 4 + s / 2;
             if (distance && step < 7) /* four lines each, of 28 */
                 ak_cpu_prefetch(tile + step * 4 * AK_LINE_BYTES, 4 * AK_LINE_BYTES, distance);
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
                 sums[0][t] = sums[1][t] = _mm512_setzero_si512();
-            AK_UNROLL
-            for (size_t i = 0; i < 4; i++) {
+            AK_UNROLLED_FOR (size_t i = 0; i < 4; i++) {
                 __m512i first = q3_k_word(lines[i], s), second = q3_k_word(lines[i], s + 1);
-                AK_UNROLL
-                for (size_t t = 0; t < n; t++) {
+                AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                     const int8_t *a =
                         act_of(activations, act_bytes, t)->q + s * 32 + part * 16 + i * 4;
                     sums[0][t] = _mm512_dpbusd_epi32(sums[0][t], first, broadcast_word(a));
@@ -254,8 +216,7 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
                 }
             }
             __m512i pairs = _mm512_sub_epi16(byte_pairs(scales[s / 2], part), half_range);
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 __m512i sum = pair_of(sums[0][t], q3_k_shift(s), sums[1][t], q3_k_shift(s + 1));
                 scaled[t] = _mm512_dpwssd_epi32(scaled[t], sum, pairs);
                 offset[t] = _mm512_dpwssd_epi32(
@@ -264,8 +225,7 @@ AK_KERNEL void q3_k_tile(size_t n, const uint8_t *tile, size_t distance, const u
             }
         }
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         __m512i sum = _mm512_sub_epi32(scaled[t], _mm512_slli_epi32(offset[t], 2));
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(sum), acc[t]);
@@ -279,21 +239,17 @@ AK_KERNEL void v3_tile(size_t n, const uint8_t *tile, size_t distance, const uin
 {
     const __m512i table = tile_values(tile);
     __m512i scales[2], scaled[TOKENS_MAX];
-    AK_UNROLL
-    for (size_t i = 0; i < 2; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < 2; i++)
         scales[i] = load_line_now(tile + AK_K_SCALES_AT + i * AK_LINE_BYTES);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
-    AK_UNROLL
-    for (size_t part = 0; part < 2; part++) { /* first 16 k of each sub-block, then the others */
+    AK_UNROLLED_FOR (size_t part = 0; part < 2;
+                     part++) { /* first 16 k of each sub-block, then the others */
         __m512i lines[4][3];
-        AK_UNROLL
-        for (size_t i = 0; i < 12; i++)
+        AK_UNROLLED_FOR (size_t i = 0; i < 12; i++)
             lines[i / 3][i % 3] =
                 load_line_now(tile + AK_V3_QUANTS_AT + (part * 12 + i) * AK_LINE_BYTES);
-        AK_UNROLL
-        for (size_t s = 0; s < 8; s++) {
+        AK_UNROLLED_FOR (size_t s = 0; s < 8; s++) {
             const size_t step = part * 8 + s, j = 2 * s + part;
             if (distance && step % 2 == 0) /* four lines each, and the remaining three */
                 ak_cpu_prefetch(tile + step * 2 * AK_LINE_BYTES,
@@ -303,28 +259,23 @@ AK_KERNEL void v3_tile(size_t n, const uint8_t *tile, size_t distance, const uin
                                     AK_LINE_BYTES,
                                 distance);
             __m512i sums[TOKENS_MAX];
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
                 sums[t] =
                     _mm512_set1_epi32(4 * act_of(activations, act_bytes, t)->minus32_sum16[j]);
-            AK_UNROLL
-            for (size_t i = 0; i < 4; i++) {
+            AK_UNROLLED_FOR (size_t i = 0; i < 4; i++) {
                 __m512i w = _mm512_shuffle_epi8(table, v3_word(lines[i], s));
-                AK_UNROLL
-                for (size_t t = 0; t < n; t++) {
+                AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                     const int8_t *a = act_of(activations, act_bytes, t)->q + j * 16 + i * 4;
                     sums[t] = _mm512_dpbusd_epi32(sums[t], w, broadcast_word(a));
                 }
             }
             __m512i scale = nibble_scale(scales[j / 8], j);
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
                 scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[t], scale));
         }
     }
     __m512 d = table_scales(tile);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
     }
@@ -337,39 +288,32 @@ AK_KERNEL void values_tile(enum ak_quant_type type, size_t n, const uint8_t *til
     const __m512i table = type == AK_QUANT_V4 ? tile_values(tile) : value_table(AK_QUANT_IQ4_XS);
     __m512i first = load_line_now(tile), low = load_line_now(tile + AK_K_SCALES_AT),
             scaled[TOKENS_MAX];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         scaled[t] = _mm512_setzero_si512();
-    AK_UNROLL
-    for (size_t j = 0; j < AK_TILE_BLOCKS; j++) {
+    AK_UNROLLED_FOR (size_t j = 0; j < AK_TILE_BLOCKS; j++) {
         const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + j * 4 * AK_LINE_BYTES;
         if (distance) /* four lines each, and the remaining two */
             ak_cpu_prefetch(tile + j * 4 * AK_LINE_BYTES, (j == 7 ? 6 : 4) * AK_LINE_BYTES,
                             distance);
         __m512i sums[TOKENS_MAX];
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
             sums[t] = iq4_xs_offset(act_of(activations, act_bytes, t), j);
-        AK_UNROLL
-        for (size_t i = 0; i < 4; i++) {
+        AK_UNROLLED_FOR (size_t i = 0; i < 4; i++) {
             __m512i line = load_line(lines + i * AK_LINE_BYTES);
             __m512i w[2] = { _mm512_shuffle_epi8(table, low_nibbles(line)),
                              _mm512_shuffle_epi8(table, high_nibbles(line)) };
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 const int8_t *a = act_of(activations, act_bytes, t)->q + j * 32 + i * 4;
                 sums[t] = _mm512_dpbusd_epi32(sums[t], w[0], broadcast_word(a));
                 sums[t] = _mm512_dpbusd_epi32(sums[t], w[1], broadcast_word(a + 16));
             }
         }
         __m512i scale = value_scale(type, first, low, j);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
             scaled[t] = _mm512_add_epi32(scaled[t], _mm512_mullo_epi32(sums[t], scale));
     }
     __m512 d = type == AK_QUANT_V4 ? table_scales(tile) : lower_halves(first);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         __m512 scale = _mm512_set1_ps(act_of(activations, act_bytes, t)->scale);
         acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(d, scale), _mm512_cvtepi32_ps(scaled[t]), acc[t]);
     }
@@ -397,14 +341,12 @@ AK_KERNEL void dot_tile_rows(enum ak_quant_type type, size_t n, const uint8_t *t
     const size_t bytes = ak_cpu_tile256_bytes(type);
     for (size_t i = 0; i < n_tiles; i++, y += AK_TILE_ROWS) {
         __m512 acc[TOKENS_MAX];
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
             acc[t] = _mm512_setzero_ps();
         for (size_t s = 0; s < k / AK_TILE_K; s++, tiles += bytes)
             k_tile(type, n, tiles, distance, activations + s * sizeof(struct ak_cpu_act256),
                    act_bytes, acc);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
             _mm512_storeu_ps(y + t * y_stride, acc[t]);
     }
 }

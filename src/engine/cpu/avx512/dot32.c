@@ -48,14 +48,12 @@ AK_KERNEL void block_sums(enum ak_quant_type type, const struct ak_avx512_block 
     const __m512i upper = _mm512_set1_epi8((char)0xf0);
     bool apart = n <= 2 && (type == AK_QUANT_Q4_0 || type == AK_QUANT_Q4_1 || type == AK_QUANT_A4);
     __m512i times16[TOKENS_MAX];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         sums[t] = block_offset(type == SLICES ? OFFSET_128 : offset_of(type),
                                act_at(activations, act_bytes, t));
         times16[t] = _mm512_setzero_si512();
     }
-    AK_UNROLL
-    for (size_t step = 0; step < BLOCK_WORDS; step++) {
+    AK_UNROLLED_FOR (size_t step = 0; step < BLOCK_WORDS; step++) {
         /* both nibbles of a line while it is loaded */
         size_t i = has_bytes(type) ? step : step % 2 * 4 + step / 2;
         bool shifted = apart && i >= 4;
@@ -63,15 +61,13 @@ AK_KERNEL void block_sums(enum ak_quant_type type, const struct ak_avx512_block 
                         _mm512_and_si512(load_line(at->lines + i % 4 * AK_LINE_BYTES), upper) :
                     type == SLICES ? join_word(at, low, i) :
                                      block_word(type, at, i);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m512i *sum = shifted ? &times16[t] : &sums[t];
             *sum =
                 _mm512_dpbusd_epi32(*sum, w, broadcast_word(activations + t * act_bytes + i * 4));
         }
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         if (apart)
             sums[t] = _mm512_add_epi32(sums[t], _mm512_srai_epi32(times16[t], 4));
 }
@@ -92,8 +88,7 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, struct tile_row w
                                       float *y, size_t y_stride)
 {
     __m512 acc[TOKENS_MAX];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         acc[t] = _mm512_setzero_ps();
     for (size_t left = k / AK_BLOCK_K, blocks; left > 0; left -= blocks) {
         blocks = ak_min_size(left, AK_TILE_BLOCKS);
@@ -114,15 +109,13 @@ AK_KERNEL const uint8_t *dot_tile_row(enum ak_quant_type type, struct tile_row w
                 w.low += AK_SLICES_LOW_BLOCK_BYTES;
             __m512 scale = block_scale(type, &at),
                    minimum = has_minimum(type) ? block_minimum(type, &at) : scale;
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
                 acc[t] = add_block(type, acc[t], sums[t], scale, minimum,
                                    act_at(activations, act_bytes, t));
         }
         w.at = at.lines;
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         _mm512_storeu_ps(y + t * y_stride, acc[t]);
     return w.at;
 }
@@ -184,8 +177,7 @@ static void join_slices(const uint8_t *restrict high, const uint8_t *restrict lo
     uint8_t *line = tile + (to.lines - tile);
     memcpy(tile, high, (size_t)(to.lines - tile));
     for (size_t b = 0; b < blocks; b++) {
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++, line += AK_LINE_BYTES)
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++, line += AK_LINE_BYTES)
             store_line(line, join_word(&from, low, i));
         next_block(AK_QUANT_Q5_0, &from);
         low += AK_SLICES_LOW_BLOCK_BYTES;

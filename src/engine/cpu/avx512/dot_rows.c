@@ -10,39 +10,29 @@ AK_KERNEL void dot_block(const float *w, size_t w_stride, size_t n_rows, const f
                          size_t x_stride, size_t n, size_t k, float *y, size_t y_stride)
 {
     __m512 low[ROWS][TOKENS], high[ROWS][TOKENS];
-    AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
-        AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        low[r][t] = high[r][t] = _mm512_setzero_ps();
+    AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            low[r][t] = high[r][t] = _mm512_setzero_ps();
     for (size_t i = 0; i < k; i += AK_LANES) {
         __m512 v[ROWS];
-        AK_UNROLL
-        for (size_t r = 0; r < n_rows; r++)
+        AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
             v[r] = _mm512_loadu_ps(w + r * w_stride + i);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m512 u = _mm512_loadu_ps(x + t * x_stride + i);
-            AK_UNROLL
-            for (size_t r = 0; r < n_rows; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
                 low[r][t] = _mm512_fmadd_ps(v[r], u, low[r][t]);
         }
-        AK_UNROLL
-        for (size_t r = 0; r < n_rows; r++)
+        AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
             v[r] = _mm512_loadu_ps(w + r * w_stride + i + 16);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m512 u = _mm512_loadu_ps(x + t * x_stride + i + 16);
-            AK_UNROLL
-            for (size_t r = 0; r < n_rows; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
                 high[r][t] = _mm512_fmadd_ps(v[r], u, high[r][t]);
         }
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t r = 0; r < n_rows; r++)
-        y[t * y_stride + r] = horizontal_sum(_mm512_add_ps(low[r][t], high[r][t]));
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t r = 0; r < n_rows; r++)
+            y[t * y_stride + r] = horizontal_sum(_mm512_add_ps(low[r][t], high[r][t]));
 }
 
 AK_KERNEL void dot_tokens(const float *w, size_t w_stride, size_t n_rows, const float *x,

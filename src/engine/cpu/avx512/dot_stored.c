@@ -16,12 +16,10 @@ enum {
 AK_KERNEL void step(enum ak_quant_type type, size_t rows, size_t tokens, const uint8_t *w,
                     size_t row_bytes, size_t i, const float *x, size_t x_stride, __m512 sums[SUMS])
 {
-    AK_UNROLL
-    for (size_t r = 0; r < rows; r++) {
+    AK_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
         __m512 a = load_stored(type, w + r * row_bytes, i),
                b = load_stored(type, w + r * row_bytes, i + 16);
-        AK_UNROLL
-        for (size_t t = 0; t < tokens; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < tokens; t++) {
             __m512 *sum = &sums[2 * (r * tokens + t)];
             sum[0] = _mm512_fmadd_ps(a, _mm512_loadu_ps(x + t * x_stride), sum[0]);
             sum[1] = _mm512_fmadd_ps(b, _mm512_loadu_ps(x + t * x_stride + 16), sum[1]);
@@ -36,8 +34,7 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
 {
     const size_t element = ak_cpu_stored_element_bytes(type), whole = cols / AK_LANES * AK_LANES;
     __m512 sums[SUMS];
-    AK_UNROLL
-    for (size_t i = 0; i < 2 * rows * tokens; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < 2 * rows * tokens; i++)
         sums[i] = _mm512_setzero_ps();
     for (size_t i = 0; i < whole; i += AK_LANES) {
         ak_cpu_prefetch_stored(type, rows, w, row_bytes, i, AK_LANES, distance);
@@ -49,12 +46,10 @@ AK_KERNEL void block(enum ak_quant_type type, size_t rows, size_t tokens, const 
             memcpy(tail[r], w + r * row_bytes + whole * element, (cols - whole) * element);
         step(type, rows, tokens, tail[0], sizeof tail[0], 0, x + whole, x_stride, sums);
     }
-    AK_UNROLL
-    for (size_t t = 0; t < tokens; t++)
-        AK_UNROLL
-    for (size_t r = 0; r < rows; r++)
-        y[t * y_stride + r] = horizontal_sum(
-            _mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
+    AK_UNROLLED_FOR (size_t t = 0; t < tokens; t++)
+        AK_UNROLLED_FOR (size_t r = 0; r < rows; r++)
+            y[t * y_stride + r] = horizontal_sum(
+                _mm512_add_ps(sums[2 * (r * tokens + t)], sums[2 * (r * tokens + t) + 1]));
 }
 
 /* All rows times `tokens` tokens, `shared` rows at a time; both are constants. */

@@ -59,24 +59,19 @@ AK_KERNEL __mmask16 first_lanes(size_t n)
 AK_KERNEL void transpose_lanes(__m512 v[16])
 {
     __m512 pairs[16], fours[16];
-    AK_UNROLL
-    for (size_t i = 0; i < 16; i += 2) {
+    AK_UNROLLED_FOR (size_t i = 0; i < 16; i += 2) {
         pairs[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
         pairs[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
     }
-    AK_UNROLL
-    for (size_t i = 0; i < 16; i += 4)
-        AK_UNROLL
-    for (size_t j = 0; j < 2; j++) {
-        __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
-        fours[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-        fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-    }
-    AK_UNROLL
-    for (size_t j = 0; j < 4; j++) {
+    AK_UNROLLED_FOR (size_t i = 0; i < 16; i += 4)
+        AK_UNROLLED_FOR (size_t j = 0; j < 2; j++) {
+            __m512d a = _mm512_castps_pd(pairs[i + j]), b = _mm512_castps_pd(pairs[i + j + 2]);
+            fours[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            fours[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    AK_UNROLLED_FOR (size_t j = 0; j < 4; j++) {
         __m512 even[2], odd[2];
-        AK_UNROLL
-        for (size_t i = 0; i < 2; i++) {
+        AK_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
             even[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0x88);
             odd[i] = _mm512_shuffle_f32x4(fours[8 * i + j], fours[8 * i + 4 + j], 0xdd);
         }

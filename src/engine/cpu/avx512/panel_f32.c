@@ -22,14 +22,12 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
             __mmask16 lanes = i + LANES <= cols ? (__mmask16)0xffff :
                               i < cols          ? first_lanes(cols - i) :
                                                   (__mmask16)0;
-            AK_UNROLL
-            for (size_t r = 0; r < LANES; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < LANES; r++)
                 v[r] = first + r < n_rows ?
                            load_some_stored(type, rows + (first + r) * row_bytes, i, lanes) :
                            _mm512_setzero_ps();
             transpose_lanes(v);
-            AK_UNROLL
-            for (size_t j = 0; j < LANES; j++)
+            AK_UNROLLED_FOR (size_t j = 0; j < LANES; j++)
                 _mm512_store_ps(
                     panel +
                         (ak_panel_reverse_bits(i % AK_LANES + j) * steps + i / AK_LANES) * width +
@@ -60,46 +58,35 @@ AK_KERNEL void compute_sum(size_t vectors, size_t n, const float *w, const float
 {
     const struct ak_panel_prefetch_lines prefetch_lines = ak_panel_prefetch_lines(prefetch, steps);
     __m512 acc[TOKENS][VECTORS];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < vectors; v++)
-        acc[t][v] = _mm512_setzero_ps();
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
+            acc[t][v] = _mm512_setzero_ps();
     for (size_t i = 0; i < steps; i++, w += vectors * LANES, x += TOKENS) {
         __m512 row[VECTORS];
         ak_panel_prefetch_line(&prefetch_lines, i);
-        AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
+        AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
             row[v] = _mm512_load_ps(w + v * LANES);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m512 token = _mm512_set1_ps(x[t]);
-            AK_UNROLL
-            for (size_t v = 0; v < vectors; v++)
+            AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
                 acc[t][v] = _mm512_fmadd_ps(row[v], token, acc[t][v]);
         }
     }
     for (; rev & 1; rev >>= 1, pending++)
-        AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < vectors; v++)
-        acc[t][v] = _mm512_add_ps((*pending)[t][v], acc[t][v]);
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
+                acc[t][v] = _mm512_add_ps((*pending)[t][v], acc[t][v]);
     if (y) {
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
-            if (t < tokens)
-                _mm512_mask_storeu_ps(y + t * y_stride + v * LANES,
-                                      v + 1 < vectors ? (__mmask16)0xffff : lanes, acc[t][v]);
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
+                if (t < tokens)
+                    _mm512_mask_storeu_ps(y + t * y_stride + v * LANES,
+                                          v + 1 < vectors ? (__mmask16)0xffff : lanes, acc[t][v]);
         return;
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < vectors; v++)
-        (*pending)[t][v] = acc[t][v];
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
+            (*pending)[t][v] = acc[t][v];
 }
 
 /* compute_sum for up to TOKENS tokens, in steps of two: padding would cost as much as tokens. */

@@ -99,8 +99,7 @@ AK_KERNEL struct ak_avx512_super_block_factors load_factors(enum ak_avx512_scali
     struct ak_avx512_super_block_factors f = { .d = _mm512_loadu_ps(rest) };
     if (minimum_pairs(scaling))
         f.dmin = _mm512_loadu_ps(rest + n_tiles * AK_LINE_BYTES);
-    AK_UNROLL
-    for (size_t i = 0; i < minimum_pairs(scaling); i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < minimum_pairs(scaling); i++)
         f.minimums[i] = load_line(rest + (2 + i) * n_tiles * AK_LINE_BYTES);
     return f;
 }
@@ -115,8 +114,7 @@ AK_KERNEL __m512 add_super_block(enum ak_avx512_scaling scaling,
     if (minimum_pairs(scaling)) {
         const int16_t *pairs = scaling == NO_SCALES_MINIMUMS_16 ? act->pair_sum16 : act->pair_sum32;
         __m512i minimum = _mm512_setzero_si512();
-        AK_UNROLL
-        for (size_t i = 0; i < minimum_pairs(scaling); i++)
+        AK_UNROLLED_FOR (size_t i = 0; i < minimum_pairs(scaling); i++)
             minimum = _mm512_dpwssd_epi32(minimum, f->minimums[i], broadcast_word(pairs + 2 * i));
         acc = _mm512_fnmadd_ps(_mm512_mul_ps(f->dmin, scale), _mm512_cvtepi32_ps(minimum), acc);
     }

@@ -21,12 +21,10 @@ AK_KERNEL void unpack_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     __m512i both = load_line(tile);
     for (size_t half = 0; half < 2; half++) {
         const uint8_t *lines = tile + AK_Q2_K_QUANTS_AT + half * BLOCK_WORDS * AK_LINE_BYTES;
-        AK_UNROLL
-        for (size_t quarter = 0; quarter < 4; quarter++) {
+        AK_UNROLLED_FOR (size_t quarter = 0; quarter < 4; quarter++) {
             __m512i scales = low_nibbles(
                 load_line(tile + AK_K_SCALES_AT + (half * 2 + quarter / 2) * AK_LINE_BYTES));
-            AK_UNROLL
-            for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
+            AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
                 __m512i w = _mm512_srli_epi32(load_line(lines + i * AK_LINE_BYTES),
                                               (unsigned)(2 * quarter));
                 w = _mm512_and_si512(w, _mm512_set1_epi8(3));
@@ -36,8 +34,7 @@ AK_KERNEL void unpack_q2_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     }
     store_line(to, _mm512_castps_si512(lower_halves(both)));
     store_line(to + step, _mm512_castps_si512(upper_halves(both)));
-    AK_UNROLL
-    for (size_t i = 0; i < 8; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < 8; i++)
         store_line(
             to + (2 + i) * step,
             q2_k_minimum_pairs(load_line(tile + AK_K_SCALES_AT + i / 2 * AK_LINE_BYTES), i % 2));
@@ -50,16 +47,13 @@ AK_KERNEL void unpack_q3_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
     const size_t step = n_tiles * AK_LINE_BYTES;
     __m512i scales[4];
     q3_k_scales(tile + AK_K_SCALES_AT, scales);
-    AK_UNROLL
-    for (size_t sub = 0; sub < PARTS; sub++) {
-        AK_UNROLL
-        for (size_t first = 0; first < 2; first++) {
+    AK_UNROLLED_FOR (size_t sub = 0; sub < PARTS; sub++) {
+        AK_UNROLLED_FOR (size_t first = 0; first < 2; first++) {
             __m512i scale = _mm512_sub_epi16(byte_twice(scales[sub / 2], sub % 2 * 2 + first),
                                              _mm512_set1_epi16(32));
             __m512i rest = _mm512_sub_epi16(_mm512_set1_epi16(124), _mm512_slli_epi16(scale, 2));
             rest = _mm512_add_epi16(rest, _mm512_slli_epi16(rest, 8));
-            AK_UNROLL
-            for (size_t i = 0; i < 4; i++, to += step) {
+            AK_UNROLLED_FOR (size_t i = 0; i < 4; i++, to += step) {
                 const uint8_t *at = tile + AK_Q3_K_QUANTS_AT + (first * 4 + i) * 3 * AK_LINE_BYTES;
                 const __m512i lines[3] = { load_line(at), load_line(at + AK_LINE_BYTES),
                                            load_line(at + 2 * AK_LINE_BYTES) };
@@ -78,10 +72,8 @@ AK_KERNEL void unpack_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t
     const uint8_t *quants = tile + (type == AK_QUANT_Q5_K ? AK_Q5_K_QUANTS_AT : AK_Q4_K_QUANTS_AT);
     __m512i scales[2], minimums[2], both = load_line(tile);
     q4_k_scales(tile + AK_K_SCALES_AT, scales, minimums);
-    AK_UNROLL
-    for (size_t part = 0; part < PARTS; part++) {
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
+    AK_UNROLLED_FOR (size_t part = 0; part < PARTS; part++) {
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             __m512i line = load_line(quants + (part / 2 * BLOCK_WORDS + i) * AK_LINE_BYTES);
             __m512i w = part % 2 ? high_nibbles(line) : low_nibbles(line);
             store_line(
@@ -94,8 +86,7 @@ AK_KERNEL void unpack_q45_k(enum ak_quant_type type, const uint8_t *tile, size_t
     }
     store_line(to, _mm512_castps_si512(lower_halves(both)));
     store_line(to + step, _mm512_castps_si512(upper_halves(both)));
-    AK_UNROLL
-    for (size_t i = 0; i < 4; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < 4; i++)
         store_line(to + (2 + i) * step, minimum_pair(minimums, i));
 }
 
@@ -103,8 +94,7 @@ AK_KERNEL void unpack_v3(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
     const __m512i table = tile_values(tile);
-    AK_UNROLL
-    for (size_t sub = 0; sub < PARTS; sub++) {
+    AK_UNROLLED_FOR (size_t sub = 0; sub < PARTS; sub++) {
         for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             const uint8_t *at = tile + AK_V3_QUANTS_AT + i * 3 * AK_LINE_BYTES;
             const __m512i lines[3] = { load_line(at), load_line(at + AK_LINE_BYTES),
@@ -126,11 +116,9 @@ AK_KERNEL void unpack_values(enum ak_quant_type type, const uint8_t *tile, size_
     const size_t step = n_tiles * AK_LINE_BYTES;
     const __m512i table = type == AK_QUANT_V4 ? tile_values(tile) : value_table(AK_QUANT_IQ4_XS);
     __m512i first = load_line(tile), low = load_line(tile + AK_K_SCALES_AT);
-    AK_UNROLL
-    for (size_t part = 0; part < PARTS; part++) {
+    AK_UNROLLED_FOR (size_t part = 0; part < PARTS; part++) {
         const uint8_t *lines = tile + AK_IQ4_XS_QUANTS_AT + part * 4 * AK_LINE_BYTES;
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++, to += step) {
             __m512i line = load_line(lines + i % 4 * AK_LINE_BYTES);
             store_line(to,
                        _mm512_shuffle_epi8(table, i < 4 ? low_nibbles(line) : high_nibbles(line)));
@@ -145,12 +133,10 @@ AK_KERNEL void unpack_values(enum ak_quant_type type, const uint8_t *tile, size_
 AK_KERNEL void unpack_q6_k(const uint8_t *tile, size_t n_tiles, uint8_t *to)
 {
     const size_t step = n_tiles * AK_LINE_BYTES;
-    AK_UNROLL
-    for (size_t part = 0; part < PARTS; part++) {
+    AK_UNROLLED_FOR (size_t part = 0; part < PARTS; part++) {
         const uint8_t *high = tile + AK_Q6_K_HALVES_AT + part / 4 * AK_Q6_K_HALF_BYTES;
         const uint8_t *low = high + AK_Q6_K_LOW_AT + part % 2 * BLOCK_WORDS * AK_LINE_BYTES;
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++, to += step)
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++, to += step)
             store_line(to, q6_k_word(load_line(low + i * AK_LINE_BYTES),
                                      load_line(high + i * AK_LINE_BYTES), part % 4));
         __m512i scales = load_line(tile + AK_K_SCALES_AT + part / 2 * AK_LINE_BYTES);
@@ -186,17 +172,13 @@ AK_KERNEL void add_words(size_t n_tiles, size_t n, const uint8_t *words, size_t 
                          const uint8_t *activations, size_t act_bytes,
                          __m512i sums[TILES_MAX][GROUP])
 {
-    AK_UNROLL
-    for (size_t i = 0; i < n_words; i++) {
+    AK_UNROLLED_FOR (size_t i = 0; i < n_words; i++) {
         __m512i w[TILES_MAX];
-        AK_UNROLL
-        for (size_t r = 0; r < n_tiles; r++)
+        AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
             w[r] = load_line(words + (i * n_tiles + r) * AK_LINE_BYTES);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m512i a = broadcast_word(activations + t * act_bytes + i * 4);
-            AK_UNROLL
-            for (size_t r = 0; r < n_tiles; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
                 sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
         }
     }
@@ -207,11 +189,9 @@ AK_KERNEL void plain_sums(enum ak_avx512_scaling scaling, size_t n_tiles, size_t
                           const uint8_t *panel, const uint8_t *activations, size_t act_bytes,
                           __m512i sums[TILES_MAX][GROUP])
 {
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         __m512i start = start_of(scaling, act_of(activations, act_bytes, t), 0);
-        AK_UNROLL
-        for (size_t r = 0; r < n_tiles; r++)
+        AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
             sums[r][t] = start;
     }
     for (size_t part = 0; part < PARTS; part++, panel += part_bytes(scaling, n_tiles))
@@ -224,31 +204,24 @@ AK_KERNEL void scaled_sums(enum ak_avx512_scaling scaling, size_t n_tiles, size_
                            __m512i scaled[TILES_MAX][GROUP])
 {
     const size_t subs = scales_of_part(scaling), words = BLOCK_WORDS / (subs ? subs : 1);
-    AK_UNROLL
-    for (size_t r = 0; r < n_tiles; r++)
-        AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        scaled[r][t] = _mm512_setzero_si512();
+    AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            scaled[r][t] = _mm512_setzero_si512();
     for (size_t part = 0; part < PARTS; part++, panel += part_bytes(scaling, n_tiles)) {
-        AK_UNROLL
-        for (size_t sub = 0; sub < subs; sub++) {
+        AK_UNROLLED_FOR (size_t sub = 0; sub < subs; sub++) {
             __m512i sums[TILES_MAX][GROUP];
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 __m512i start =
                     start_of(scaling, act_of(activations, act_bytes, t), part * subs + sub);
-                AK_UNROLL
-                for (size_t r = 0; r < n_tiles; r++)
+                AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
                     sums[r][t] = start;
             }
             add_words(n_tiles, n, panel + sub * words * n_tiles * AK_LINE_BYTES, words,
                       activations + part * AK_BLOCK_K + sub * words * 4, act_bytes, sums);
-            AK_UNROLL
-            for (size_t r = 0; r < n_tiles; r++) {
+            AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++) {
                 __m512i scale =
                     load_line(panel + ((BLOCK_WORDS + sub) * n_tiles + r) * AK_LINE_BYTES);
-                AK_UNROLL
-                for (size_t t = 0; t < n; t++)
+                AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
                     scaled[r][t] =
                         _mm512_add_epi32(scaled[r][t], _mm512_mullo_epi32(sums[r][t], scale));
             }
@@ -271,12 +244,10 @@ AK_KERNEL void micro(enum ak_avx512_scaling scaling, size_t n_tiles, size_t n, c
         else
             plain_sums(scaling, n_tiles, n, panel, activations, act_bytes, scaled);
         const uint8_t *rest = panel + PARTS * part_bytes(scaling, n_tiles);
-        AK_UNROLL
-        for (size_t r = 0; r < n_tiles; r++) {
+        AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++) {
             const struct ak_avx512_super_block_factors factors =
                 load_factors(scaling, n_tiles, rest + r * AK_LINE_BYTES);
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 float *out = y + t * y_stride + r * AK_TILE_ROWS;
                 _mm512_storeu_ps(out, add_super_block(scaling, &factors, scaled[r][t],
                                                       act_of(activations, act_bytes, t),

@@ -18,8 +18,7 @@ AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, si
             for (size_t b = 0; b < blocks;
                  b++, to += panel_block_bytes(has_minimum(type), n_tiles), next_block(type, &at)) {
                 uint8_t *factors = to + BLOCK_WORDS * step;
-                AK_UNROLL
-                for (size_t i = 0; i < BLOCK_WORDS; i++)
+                AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++)
                     store_line(to + i * step, block_word(type, &at, i));
                 _mm512_storeu_ps(factors, block_scale(type, &at));
                 if (has_minimum(type))
@@ -37,41 +36,31 @@ AK_KERNEL void micro(enum ak_avx512_offset offset, size_t n_tiles, size_t n, con
 {
     __m512 acc[TILES_MAX][GROUP];
     __m512i sums[TILES_MAX][GROUP];
-    AK_UNROLL
-    for (size_t r = 0; r < n_tiles; r++)
-        AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        acc[r][t] = _mm512_setzero_ps();
+    AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            acc[r][t] = _mm512_setzero_ps();
     for (size_t b = 0; b < n_blocks; b++, activations += sizeof(struct ak_cpu_act32),
                 panel += panel_block_bytes(offset_has_minimum(offset), n_tiles)) {
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m512i start = block_offset(
                 offset, (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes));
-            AK_UNROLL
-            for (size_t r = 0; r < n_tiles; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
                 sums[r][t] = start;
         }
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++) {
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++) {
             __m512i w[TILES_MAX];
-            AK_UNROLL
-            for (size_t r = 0; r < n_tiles; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
                 w[r] = load_line(panel + (i * n_tiles + r) * AK_LINE_BYTES);
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 __m512i a = broadcast_word(activations + t * act_bytes + i * 4);
-                AK_UNROLL
-                for (size_t r = 0; r < n_tiles; r++)
+                AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
                     sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[r], a);
             }
         }
         const uint8_t *factors = panel + BLOCK_WORDS * n_tiles * AK_LINE_BYTES;
-        AK_UNROLL
-        for (size_t r = 0; r < n_tiles; r++) {
+        AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++) {
             __m512 scale = _mm512_loadu_ps(factors + r * AK_LINE_BYTES);
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 const struct ak_cpu_act32 *act =
                     (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes);
                 acc[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(scale, _mm512_set1_ps(act->scale)),
@@ -79,8 +68,7 @@ AK_KERNEL void micro(enum ak_avx512_offset offset, size_t n_tiles, size_t n, con
             }
             if (offset_has_minimum(offset)) {
                 __m512 minimum = _mm512_loadu_ps(factors + (n_tiles + r) * AK_LINE_BYTES);
-                AK_UNROLL
-                for (size_t t = 0; t < n; t++) {
+                AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                     const struct ak_cpu_act32 *act =
                         (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes);
                     acc[r][t] =
@@ -89,11 +77,9 @@ AK_KERNEL void micro(enum ak_avx512_offset offset, size_t n_tiles, size_t n, con
             }
         }
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t r = 0; r < n_tiles; r++)
-        _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, acc[r][t]);
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t r = 0; r < n_tiles; r++)
+            _mm512_storeu_ps(y + t * y_stride + r * AK_TILE_ROWS, acc[r][t]);
 }
 
 AK_KERNEL void dot_groups(enum ak_avx512_offset offset, size_t n_tiles, const uint8_t *panel,

@@ -31,14 +31,12 @@ AK_KERNEL void unpack_panel_bf16(enum ak_quant_type type, const uint8_t *restric
         uint16_t *to = panel + first * PAIR;
         for (size_t i = 0; i < k; i += AK_LANES) {
             __m512 v[LANES];
-            AK_UNROLL
-            for (size_t r = 0; r < LANES; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < LANES; r++)
                 v[r] = first + r < n_rows ? _mm512_castsi512_ps(load_rounded(
                                                 type, rows + r * row_bytes + i * sizeof *panel)) :
                                             _mm512_setzero_ps();
             transpose_lanes(v);
-            AK_UNROLL
-            for (size_t pair = 0; pair < LANES; pair++, to += width)
+            AK_UNROLLED_FOR (size_t pair = 0; pair < LANES; pair++, to += width)
                 _mm512_store_ps(to, v[pair]);
         }
     }
@@ -66,30 +64,23 @@ AK_KERNEL void add_products(size_t vectors, size_t n, const uint16_t *w, const u
                             size_t pairs, bool is_first, __m512 (*sums)[VECTORS])
 {
     __m512 acc[TOKENS][VECTORS];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < vectors; v++)
-        acc[t][v] = is_first ? _mm512_setzero_ps() : sums[t][v];
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
+            acc[t][v] = is_first ? _mm512_setzero_ps() : sums[t][v];
     for (size_t i = 0; i < pairs; i++, w += vectors * LANES * PAIR, x += TOKENS * PAIR) {
         __m512bh row[VECTORS];
         _mm_prefetch((const char *)(x + pairs * TOKENS * PAIR), _MM_HINT_T0);
-        AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
+        AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
             row[v] = (__m512bh)load_line(w + v * LANES * PAIR);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             __m512bh token = (__m512bh)broadcast_word(x + t * PAIR);
-            AK_UNROLL
-            for (size_t v = 0; v < vectors; v++)
+            AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
                 acc[t][v] = _mm512_dpbf16_ps(acc[t][v], row[v], token);
         }
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < vectors; v++)
-        sums[t][v] = acc[t][v];
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
+            sums[t][v] = acc[t][v];
 }
 
 /* add_products for up to TOKENS tokens, in steps of two: padding would cost as much as tokens. */
@@ -117,10 +108,9 @@ AK_KERNEL void dot_vectors(size_t vectors, const uint16_t *panel, __mmask16 lane
             }
         }
         for (size_t t = 0; t < n_tokens; t++)
-            AK_UNROLL
-        for (size_t v = 0; v < vectors; v++)
-            _mm512_mask_storeu_ps(y + t * y_stride + v * LANES,
-                                  v + 1 < vectors ? (__mmask16)0xffff : lanes, sums[t][v]);
+            AK_UNROLLED_FOR (size_t v = 0; v < vectors; v++)
+                _mm512_mask_storeu_ps(y + t * y_stride + v * LANES,
+                                      v + 1 < vectors ? (__mmask16)0xffff : lanes, sums[t][v]);
     }
 }
 

@@ -34,8 +34,7 @@ AK_KERNEL float32x4_t load_stored(enum ak_quant_type type, const uint8_t *p, con
 AK_KERNEL void transpose(float32x4_t v[LANES])
 {
     float64x2_t even[2], odd[2];
-    AK_UNROLL
-    for (size_t i = 0; i < 2; i++) {
+    AK_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
         even[i] = vreinterpretq_f64_f32(vtrn1q_f32(v[2 * i], v[2 * i + 1]));
         odd[i] = vreinterpretq_f64_f32(vtrn2q_f32(v[2 * i], v[2 * i + 1]));
     }
@@ -52,19 +51,15 @@ AK_KERNEL void unpack_step(enum ak_quant_type type, const uint8_t *const rows[RO
     for (size_t j = 0; j < AK_LANES; j += LANES, k += LANES) {
         float *base = to + ak_panel_reverse_bits(j) * stride;
         float32x4_t v[VECTORS][LANES];
-        AK_UNROLL
-        for (size_t r = 0; r < ROWS; r++)
+        AK_UNROLLED_FOR (size_t r = 0; r < ROWS; r++)
             v[r / LANES][r % LANES] = load_stored(type, ak_cpu_stored_element(type, rows[r], k),
                                                   ak_cpu_stored_scale(rows[r], k));
-        AK_UNROLL
-        for (size_t i = 0; i < VECTORS; i++)
+        AK_UNROLLED_FOR (size_t i = 0; i < VECTORS; i++)
             transpose(v[i]);
-        AK_UNROLL
-        for (size_t i = 0; i < LANES; i++) {
+        AK_UNROLLED_FOR (size_t i = 0; i < LANES; i++) {
             float *to_row = base + ak_panel_reverse_bits(i) * stride;
             __asm__("" : "+r"(to_row)); /* else gcc computes each store's address separately */
-            AK_UNROLL
-            for (size_t r = 0; r < VECTORS; r++)
+            AK_UNROLLED_FOR (size_t r = 0; r < VECTORS; r++)
                 vst1q_f32(to_row + r * LANES, v[r][i]);
         }
     }
@@ -76,8 +71,7 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
     size_t steps = (cols + AK_LANES - 1) / AK_LANES, rest = cols % AK_LANES, stride = steps * ROWS;
     for (size_t first = 0; first < n_rows; first += ROWS, panel += AK_LANES * stride) {
         const uint8_t *row[ROWS]; /* rows beyond the last repeat it; their sums are never read */
-        AK_UNROLL
-        for (size_t r = 0; r < ROWS; r++)
+        AK_UNROLLED_FOR (size_t r = 0; r < ROWS; r++)
             row[r] = rows + ak_min_size(first + r, n_rows - 1) * row_bytes;
         for (size_t i = 0; i < cols / AK_LANES; i++)
             unpack_step(type, row, i * AK_LANES, panel + i * ROWS, stride);
@@ -121,38 +115,28 @@ AK_KERNEL void compute_sum(size_t n, const float *w, const float *x, size_t step
                            float32x4_t (*pending)[TOKENS][VECTORS])
 {
     float32x4_t acc[TOKENS][VECTORS];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < VECTORS; v++)
-        acc[t][v] = vdupq_n_f32(0.0f);
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+            acc[t][v] = vdupq_n_f32(0.0f);
     for (size_t i = 0; i < steps; i++, w += ROWS, x += TOKENS) {
         float32x4_t row[VECTORS], tokens[TOKENS / LANES];
-        AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
             row[v] = vld1q_f32(w + v * LANES);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t += LANES)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t += LANES)
             tokens[t / LANES] = vld1q_f32(x + t);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            acc[t][v] = add_product(acc[t][v], row[v], tokens[t / LANES], t % LANES);
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+                acc[t][v] = add_product(acc[t][v], row[v], tokens[t / LANES], t % LANES);
     }
     for (; rev & 1; rev >>= 1, pending++)
-        AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
-        AK_UNROLL
-        for (size_t v = 0; v < VECTORS; v++)
-            acc[t][v] = vaddq_f32((*pending)[t][v], acc[t][v]);
-        ak_neon_fence();
-    }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
-        AK_UNROLL
-    for (size_t v = 0; v < VECTORS; v++)
-        (*pending)[t][v] = acc[t][v];
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+                acc[t][v] = vaddq_f32((*pending)[t][v], acc[t][v]);
+            ak_neon_fence();
+        }
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t v = 0; v < VECTORS; v++)
+            (*pending)[t][v] = acc[t][v];
 }
 
 static void compute_group_sum(size_t n, const float *w, const float *x, size_t steps, size_t rev,

@@ -17,30 +17,25 @@ AK_KERNEL void columns(size_t n, const float *q, const float *k, size_t rows, co
 {
     const vf g = vf_set1(decay), minus_g = vf_set1(-decay), b = vf_set1(beta);
     vf d[VECTORS], o[VECTORS];
-    AK_UNROLL
-    for (size_t c = 0; c < n; c++)
+    AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
         d[c] = o[c] = vf_set1(0.0f);
     for (size_t i = 0; i < rows; i++) {
         const vf key = vf_set1(k[i]);
-        AK_UNROLL
-        for (size_t c = 0; c < n; c++)
+        AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
             d[c] = vf_fma(key, vf_load(state + i * stride + c * VF_LANES), d[c]);
     }
-    AK_UNROLL
-    for (size_t c = 0; c < n; c++)
+    AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
         d[c] = vf_mul(b, vf_fma(minus_g, d[c], vf_load(v + c * VF_LANES)));
     for (size_t i = 0; i < rows; i++) {
         const vf key = vf_set1(k[i]), query = vf_set1(q[i]);
-        AK_UNROLL
-        for (size_t c = 0; c < n; c++) {
+        AK_UNROLLED_FOR (size_t c = 0; c < n; c++) {
             float *at = state + i * stride + c * VF_LANES;
             vf s = vf_fma(key, d[c], vf_mul(g, vf_load(at)));
             vf_store(at, s);
             o[c] = vf_fma(query, s, o[c]);
         }
     }
-    AK_UNROLL
-    for (size_t c = 0; c < n; c++)
+    AK_UNROLLED_FOR (size_t c = 0; c < n; c++)
         vf_store(out + c * VF_LANES, o[c]);
 }
 

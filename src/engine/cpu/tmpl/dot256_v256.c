@@ -91,8 +91,7 @@ struct ak_avx2_factors {
 AK_KERNEL struct ak_avx2_factors q2_k_factors(const uint8_t *lines)
 {
     struct ak_avx2_factors f;
-    AK_UNROLL
-    for (size_t i = 0; i < 4; i++) {
+    AK_UNROLLED_FOR (size_t i = 0; i < 4; i++) {
         __m256i both = load_bytes(lines + i * AK_LINE_BYTES);
         f.scales[i] = low_nibbles(both);
         f.others[i] = high_nibbles(both);
@@ -109,8 +108,7 @@ AK_KERNEL struct ak_avx2_factors q3_k_factors(const uint8_t *lines)
     f.scales[1] = or_masked(low_nibbles(b), _mm256_slli_epi16(high, 2), 0x30);
     f.scales[2] = or_masked(high_nibbles(a), high, 0x30);
     f.scales[3] = or_masked(high_nibbles(b), _mm256_srli_epi16(high, 2), 0x30);
-    AK_UNROLL
-    for (size_t i = 0; i < 4; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < 4; i++)
         f.others[i] = f.scales[i] = _mm256_sub_epi8(f.scales[i], _mm256_set1_epi8(32));
     return f;
 }
@@ -131,8 +129,7 @@ AK_KERNEL struct ak_avx2_factors q45_k_factors(const uint8_t *lines)
 AK_KERNEL struct ak_avx2_factors q6_k_factors(const uint8_t *lines)
 {
     struct ak_avx2_factors f;
-    AK_UNROLL
-    for (size_t i = 0; i < 4; i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < 4; i++)
         f.others[i] = f.scales[i] = load_bytes(lines + i * AK_LINE_BYTES);
     return f;
 }
@@ -147,8 +144,7 @@ AK_KERNEL __m256i odd_scales(__m256i nibbles)
 AK_KERNEL struct ak_avx2_factors value_factors(enum ak_quant_type type, const uint8_t *lines)
 {
     struct ak_avx2_factors f;
-    AK_UNROLL
-    for (size_t i = 0; i < n_scales(type) / 8; i++) {
+    AK_UNROLLED_FOR (size_t i = 0; i < n_scales(type) / 8; i++) {
         __m256i line = load_bytes(lines + i * AK_LINE_BYTES);
         f.others[2 * i] = f.scales[2 * i] = odd_scales(low_nibbles(line));
         f.others[2 * i + 1] = f.scales[2 * i + 1] = odd_scales(high_nibbles(line));
@@ -160,13 +156,11 @@ AK_KERNEL struct ak_avx2_factors value_factors(enum ak_quant_type type, const ui
 AK_KERNEL struct ak_avx2_factors iq4_xs_factors(const uint8_t *first, const uint8_t *low)
 {
     struct ak_avx2_factors f;
-    AK_UNROLL
-    for (int i = 0; i < 2; i++) {
+    AK_UNROLLED_FOR (int i = 0; i < 2; i++) {
         __m256i four = _mm256_srli_epi32(load_bytes(low), 16 * i),
                 two = _mm256_srli_epi32(load_bytes(first), 16 + 8 * i);
         __m256i bytes = _mm256_setzero_si256();
-        AK_UNROLL
-        for (int j = 0; j < 4; j++) {
+        AK_UNROLLED_FOR (int j = 0; j < 4; j++) {
             bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(four, 4 * j),
                                                             _mm256_set1_epi32(15 << 8 * j)));
             bytes = _mm256_or_si256(bytes, _mm256_and_si256(_mm256_slli_epi32(two, 6 * j + 4),
@@ -218,17 +212,14 @@ AK_KERNEL bool has_lone_scales(enum ak_quant_type type)
 
 AK_KERNEL void tile_factors(enum ak_quant_type type, const uint8_t *tile, uint8_t *to)
 {
-    AK_UNROLL
-    for (size_t half = 0; half < 2; half++, tile += HALF_LINE, to += HALF_LINE) {
+    AK_UNROLLED_FOR (size_t half = 0; half < 2; half++, tile += HALF_LINE, to += HALF_LINE) {
         struct ak_avx2_factors f = factors_of(type, tile);
         uint8_t *pairs = to + n_scales(type) * AK_LINE_BYTES,
                 *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
-        AK_UNROLL
-        for (size_t j = 0; j < n_scales(type); j++)
+        AK_UNROLLED_FOR (size_t j = 0; j < n_scales(type); j++)
             store_bytes(to + j * AK_LINE_BYTES, byte_twice(f.scales[j / 4], j % 4));
-        AK_UNROLL
-        for (size_t i = 0; i < n_pairs(type) / 2;
-             i++) { /* even bytes of a lane first, then odd ones */
+        AK_UNROLLED_FOR (size_t i = 0; i < n_pairs(type) / 2;
+                         i++) { /* even bytes of a lane first, then odd ones */
             store_bytes(pairs + 2 * i * AK_LINE_BYTES,
                         _mm256_srai_epi16(_mm256_slli_epi16(f.others[i], 8), 8));
             store_bytes(pairs + (2 * i + 1) * AK_LINE_BYTES, _mm256_srai_epi16(f.others[i], 8));
@@ -340,27 +331,22 @@ AK_KERNEL void narrow_part(enum ak_quant_type type, bool is_panel, const uint8_t
                  together = words_together(max_number(type), sub_words);
     __m256i partial[GROUP][2];
     for (size_t first = 0; first < BLOCK_WORDS; first += together) {
-        AK_UNROLL
-        for (size_t j = 0; j < together; j++) {
+        AK_UNROLLED_FOR (size_t j = 0; j < together; j++) {
             size_t i = first + j;
             const __m256i word[2] = { super_block_word(type, is_panel, w, group, part, i, 0),
                                       super_block_word(type, is_panel, w, group, part, i, 1) };
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 __m256i a = broadcast_word(activations + t * act_bytes + i * 4);
-                AK_UNROLL
-                for (size_t half = 0; half < 2; half++)
+                AK_UNROLLED_FOR (size_t half = 0; half < 2; half++)
                     partial[t][half] =
                         add_word(j == 0, _mm256_setzero_si256(), partial[t][half], word[half], a);
             }
         }
         const uint8_t *scale = scales + first / sub_words * AK_LINE_BYTES;
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            AK_UNROLL
-        for (size_t half = 0; half < 2; half++)
-            sums[t][half] = add_scaled_partial(sums[t][half], partial[t][half],
-                                               load_bytes(scale + half * HALF_LINE));
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t half = 0; half < 2; half++)
+                sums[t][half] = add_scaled_partial(sums[t][half], partial[t][half],
+                                                   load_bytes(scale + half * HALF_LINE));
     }
 }
 
@@ -386,28 +372,22 @@ AK_KERNEL void wide_part(enum ak_quant_type type, bool is_panel, const uint8_t *
                          size_t b, size_t n, __m256i sums[GROUP][2])
 {
     __m256i block[GROUP][2];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         block[t][0] = block[t][1] = broadcast_word(&activations[t][b].start);
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
-        AK_UNROLL
-        for (size_t i = line; i < BLOCK_WORDS; i += 4) {
+        AK_UNROLLED_FOR (size_t i = line; i < BLOCK_WORDS; i += 4) {
             const __m256i word[2] = { super_block_word(type, is_panel, w, group, 0, i, 0),
                                       super_block_word(type, is_panel, w, group, 0, i, 1) };
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 wide_word a = get_wide_word(&activations[t][b], i);
-                AK_UNROLL
-                for (size_t half = 0; half < 2; half++)
+                AK_UNROLLED_FOR (size_t half = 0; half < 2; half++)
                     block[t][half] = add_wide_word(block[t][half], word[half], a);
             }
         }
     }
-    AK_UNROLL
-    for (size_t half = 0; half < 2; half++) {
+    AK_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
         __m256i lanes = _mm256_srai_epi32(load_bytes(scale + half * HALF_LINE), 16);
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
             sums[t][half] = in_order(
                 _mm256_add_epi32(sums[t][half], _mm256_mullo_epi32(block[t][half], lanes)));
     }
@@ -421,13 +401,12 @@ AK_KERNEL void super_block_sums(enum ak_quant_type type, bool is_panel, const ui
                                 size_t distance, __m256i sums[GROUP][2])
 {
     const size_t parts = parts_of_lines(type, is_panel);
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         sums[t][0] = sums[t][1] = _mm256_setzero_si256();
     for (size_t group = 0; group < 8 / parts; group++) {
-        AK_UNROLL
-        for (size_t part = 0; part < parts;
-             part++, activations += AK_BLOCK_K, scales += n_scales(type) / 8 * AK_LINE_BYTES) {
+        AK_UNROLLED_FOR (size_t part = 0; part < parts;
+                         part++, activations += AK_BLOCK_K,
+                         scales += n_scales(type) / 8 * AK_LINE_BYTES) {
             if (!is_panel && distance)
                 ak_cpu_prefetch(w + (group * parts + part) * (ak_cpu_tile256_bytes(type) / 8),
                                 ak_cpu_tile256_bytes(type) / 8, distance);
@@ -447,8 +426,7 @@ AK_KERNEL __m256i pair_sum(enum ak_quant_type type, const uint8_t *pairs,
 {
     const int16_t *sums = n_scales(type) == 16 ? act->pair_sum16 : act->pair_sum32;
     __m256i sum = _mm256_setzero_si256();
-    AK_UNROLL
-    for (size_t i = 0; i < n_pairs(type); i++)
+    AK_UNROLLED_FOR (size_t i = 0; i < n_pairs(type); i++)
         sum = _mm256_add_epi32(sum, _mm256_madd_epi16(load_bytes(pairs + i * AK_LINE_BYTES),
                                                       broadcast_word(sums + 2 * i)));
     return sum;
@@ -472,13 +450,11 @@ AK_KERNEL void dot_super_blocks(enum ak_quant_type type, bool is_panel, const ui
                          s * AK_TILE_BLOCKS, n, distance, sums);
         const uint8_t *pairs = factors + n_scales(type) * AK_LINE_BYTES,
                       *rest = pairs + n_pairs(type) * AK_LINE_BYTES;
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             const struct ak_cpu_act256 *act =
                 (const struct ak_cpu_act256 *)(const void *)(activations + t * act_bytes);
             __m256 act_scale = _mm256_set1_ps(act->scale);
-            AK_UNROLL
-            for (size_t half = 0; half < 2; half++) {
+            AK_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
                 float *out = y + t * y_stride + half * 8;
                 const float *scale = (const float *)(const void *)(rest + half * HALF_LINE);
                 __m256i sum = sums[t][half],
@@ -539,13 +515,12 @@ AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, si
     size_t parts = parts_of_lines(type, false);
     for (size_t s = 0; s < n_tiles * (k / AK_TILE_K); s++, tiles += ak_cpu_tile256_bytes(type)) {
         for (size_t group = 0; group < 8 / parts; group++)
-            AK_UNROLL
-        for (size_t part = 0; part < parts; part++)
-            for (size_t i = 0; i < BLOCK_WORDS; i++, panel += AK_LINE_BYTES) {
-                store_bytes(panel, super_block_word(type, false, tiles, group, part, i, 0));
-                store_bytes(panel + HALF_LINE,
-                            super_block_word(type, false, tiles, group, part, i, 1));
-            }
+            AK_UNROLLED_FOR (size_t part = 0; part < parts; part++)
+                for (size_t i = 0; i < BLOCK_WORDS; i++, panel += AK_LINE_BYTES) {
+                    store_bytes(panel, super_block_word(type, false, tiles, group, part, i, 0));
+                    store_bytes(panel + HALF_LINE,
+                                super_block_word(type, false, tiles, group, part, i, 1));
+                }
         tile_factors(type, tiles, panel);
         panel += panel_super_block_bytes(type) - PANEL_QUANTS_BYTES;
     }

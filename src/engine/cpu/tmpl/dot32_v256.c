@@ -206,31 +206,25 @@ AK_KERNEL void narrow_sums(enum ak_quant_type type, bool is_panel, const struct 
 {
     const size_t together = words_together(max_number(type), BLOCK_WORDS), lines = together / 2;
     __m256i partial[GROUP][2];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         sums[t][0] = sums[t][1] = block_offset(
             type, (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes));
     for (size_t line = 0; line < BLOCK_WORDS / 2; line += lines) {
-        AK_UNROLL
-        for (size_t step = 0; step < together;
-             step++) { /* both nibbles of a line while it is loaded */
+        AK_UNROLLED_FOR (size_t step = 0; step < together;
+                         step++) { /* both nibbles of a line while it is loaded */
             size_t own = line + step / 2, nibble = step % 2;
             const __m256i w[2] = { block_word(type, is_panel, at, own, nibble, 0),
                                    block_word(type, is_panel, at, own, nibble, 1) };
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 __m256i a = broadcast_word(activations + t * act_bytes + (own + 4 * nibble) * 4);
-                AK_UNROLL
-                for (size_t half = 0; half < 2; half++)
+                AK_UNROLLED_FOR (size_t half = 0; half < 2; half++)
                     partial[t][half] =
                         add_word(step == 0, sums[t][half], partial[t][half], w[half], a);
             }
         }
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++)
-            AK_UNROLL
-        for (size_t half = 0; half < 2; half++)
-            sums[t][half] = add_partial(sums[t][half], partial[t][half]);
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
+            AK_UNROLLED_FOR (size_t half = 0; half < 2; half++)
+                sums[t][half] = add_partial(sums[t][half], partial[t][half]);
     }
 }
 
@@ -250,19 +244,15 @@ AK_KERNEL void wide_sums(enum ak_quant_type type, bool is_panel, const struct ak
                          wide_activations activations[GROUP][CHUNK_BLOCKS], size_t b, size_t n,
                          __m256i sums[GROUP][2])
 {
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++)
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++)
         sums[t][0] = sums[t][1] = broadcast_word(&activations[t][b].start);
     for (size_t line = 0; line < BLOCK_WORDS / 2; line++) {
-        AK_UNROLL
-        for (size_t nibble = 0; nibble < 2; nibble++) {
+        AK_UNROLLED_FOR (size_t nibble = 0; nibble < 2; nibble++) {
             const __m256i w[2] = { block_word(type, is_panel, at, line, nibble, 0),
                                    block_word(type, is_panel, at, line, nibble, 1) };
-            AK_UNROLL
-            for (size_t t = 0; t < n; t++) {
+            AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
                 wide_word a = get_wide_word(&activations[t][b], line + 4 * nibble);
-                AK_UNROLL
-                for (size_t half = 0; half < 2; half++)
+                AK_UNROLLED_FOR (size_t half = 0; half < 2; half++)
                     sums[t][half] = add_wide_word(sums[t][half], w[half], a);
             }
         }
@@ -286,8 +276,7 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, struct weights
                           size_t y_stride)
 {
     __m256 acc[GROUP][2];
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         acc[t][0] = _mm256_loadu_ps(y + t * y_stride);
         acc[t][1] = _mm256_loadu_ps(y + t * y_stride + 8);
     }
@@ -310,13 +299,11 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, struct weights
             narrow_sums(type, is_panel, &at, activations, act_bytes, n, sums);
         const __m256 scales[2] = { load_factors(type, is_panel, at.scales, 0),
                                    load_factors(type, is_panel, at.scales, 1) };
-        AK_UNROLL
-        for (size_t t = 0; t < n; t++) {
+        AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
             const struct ak_cpu_act32 *act =
                 (const struct ak_cpu_act32 *)(const void *)(activations + t * act_bytes);
             __m256 act_scale = _mm256_set1_ps(act->scale);
-            AK_UNROLL
-            for (size_t half = 0; half < 2; half++) {
+            AK_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
                 acc[t][half] = _mm256_fmadd_ps(_mm256_mul_ps(scales[half], act_scale),
                                                _mm256_cvtepi32_ps(sums[t][half]), acc[t][half]);
                 if (has_minimum(type))
@@ -325,8 +312,7 @@ AK_KERNEL void dot_blocks(enum ak_quant_type type, bool is_panel, struct weights
             }
         }
     }
-    AK_UNROLL
-    for (size_t t = 0; t < n; t++) {
+    AK_UNROLLED_FOR (size_t t = 0; t < n; t++) {
         _mm256_storeu_ps(y + t * y_stride, acc[t][0]);
         _mm256_storeu_ps(y + t * y_stride + 8, acc[t][1]);
     }
@@ -396,8 +382,7 @@ AK_KERNEL void unpack_panel_i8(enum ak_quant_type type, const uint8_t *tiles, si
             for (size_t b = 0; b < blocks; b++, panel += panel_block_bytes(type)) {
                 struct ak_avx2_block at = find_block(type, false, tiles, blocks, b);
                 float *scales = (float *)(void *)(panel + PANEL_QUANTS_BYTES);
-                AK_UNROLL
-                for (size_t half = 0; half < 2; half++) {
+                AK_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
                     uint8_t *to = panel + half * HALF_LINE;
                     for (size_t line = 0; line < BLOCK_WORDS / 2; line++, to += AK_LINE_BYTES) {
                         store_bytes(to, block_word(type, false, &at, line, 0, half));
@@ -458,12 +443,10 @@ static void join_slices(const uint8_t *restrict high, const uint8_t *restrict lo
     for (size_t b = 0; b < blocks; b++, low += AK_SLICES_LOW_BLOCK_BYTES) {
         struct ak_avx2_block from = find_block(SLICES, false, high, blocks, b);
         from.low = low;
-        AK_UNROLL
-        for (size_t i = 0; i < BLOCK_WORDS; i++, line += AK_LINE_BYTES)
-            AK_UNROLL
-        for (size_t half = 0; half < 2; half++)
-            store_bytes(line + half * HALF_LINE,
-                        change_bias(block_word(SLICES, false, &from, i % 4, i / 4, half)));
+        AK_UNROLLED_FOR (size_t i = 0; i < BLOCK_WORDS; i++, line += AK_LINE_BYTES)
+            AK_UNROLLED_FOR (size_t half = 0; half < 2; half++)
+                store_bytes(line + half * HALF_LINE,
+                            change_bias(block_word(SLICES, false, &from, i % 4, i / 4, half)));
     }
 }
 

@@ -96,26 +96,21 @@ static void rms_norm(const float *restrict x, const float *restrict weight, size
     float rest[AK_LANES] = { 0 };
     size_t blocks = n / AK_LANES * AK_LANES, whole = whole_vectors(n);
     memcpy(rest, x + blocks, (n - blocks) * sizeof *x);
-    AK_UNROLL
-    for (size_t j = 0; j < VECTORS; j++)
+    AK_UNROLLED_FOR (size_t j = 0; j < VECTORS; j++)
         partial[j] = vf_set1(0.0f);
     for (size_t i = 0; i < blocks; i += AK_LANES) {
-        AK_UNROLL
-        for (size_t j = 0; j < VECTORS; j++) {
+        AK_UNROLLED_FOR (size_t j = 0; j < VECTORS; j++) {
             vf v = vf_load(x + i + j * VF_LANES);
             partial[j] = vf_fma(v, v, partial[j]);
         }
     }
-    AK_UNROLL
-    for (size_t j = 0; j < VECTORS; j++) {
+    AK_UNROLLED_FOR (size_t j = 0; j < VECTORS; j++) {
         vf v = vf_load(rest + j * VF_LANES);
         partial[j] = vf_fma(v, v, partial[j]);
     }
-    AK_UNROLL
-    for (size_t width = VECTORS / 2; width > 0; width /= 2)
-        AK_UNROLL
-    for (size_t j = 0; j < width; j++)
-        partial[j] = vf_add(partial[j], partial[j + width]);
+    AK_UNROLLED_FOR (size_t width = VECTORS / 2; width > 0; width /= 2)
+        AK_UNROLLED_FOR (size_t j = 0; j < width; j++)
+            partial[j] = vf_add(partial[j], partial[j + width]);
     float scale = 1.0f / sqrtf(vf_sum(partial[0]) / (float)n + eps);
     for (size_t i = 0; i < whole; i += VF_LANES)
         vf_store(out + i, vf_mul(vf_mul(vf_load(x + i), vf_set1(scale)), vf_load(weight + i)));
