@@ -22,6 +22,7 @@ libloops_la_SOURCES += \
 	src/engine/cpu/layout.h \
 	src/engine/cpu/output.c \
 	src/engine/cpu/panel.h \
+	src/engine/cpu/panel_f32.h \
 	src/engine/cpu/probe.h \
 	src/engine/cpu/linear.c \
 	src/engine/cpu/plan_steps.c \

@@ -37,17 +37,6 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
     }
 }
 
-static AK_UNPACK_PANEL_F32(unpack_f32, AK_QUANT_F32);
-static AK_UNPACK_PANEL_F32(unpack_f16, AK_QUANT_F16);
-static AK_UNPACK_PANEL_F32(unpack_bf16, AK_QUANT_BF16);
-static AK_UNPACK_PANEL_F32(unpack_f8, AK_QUANT_F8);
-
-static void interleave_token_f32(const float *restrict x, size_t k, size_t token,
-                                 float *restrict tokens)
-{
-    ak_panel_interleave_token(x, k, token, TOKENS, tokens);
-}
-
 /* Computes one partial sum of `vectors` vectors of rows × the first n tokens of a group, both
  * compile-time constants. Adds the sums in `pending` that it completes. The last sum goes to y: of
  * the last vector only `lanes`, of the tokens only the first `tokens`. */
@@ -126,12 +115,9 @@ static void dot_panel_f32(const float *restrict panel, size_t n_rows, const floa
                 dot_vectors(N, panel, lanes, tokens, n, k, y, y_stride, &prefetch));
 }
 
+#include "engine/cpu/panel_f32.h"
+
 AK_SETTER(panel_f32)
 {
-    k->unpack_panel_f32[AK_QUANT_F32] = unpack_f32;
-    k->unpack_panel_f32[AK_QUANT_F16] = unpack_f16;
-    k->unpack_panel_f32[AK_QUANT_BF16] = unpack_bf16;
-    k->unpack_panel_f32[AK_QUANT_F8] = unpack_f8;
-    k->interleave_token_f32 = interleave_token_f32;
-    k->dot_panel_f32 = dot_panel_f32;
+    set_panel_f32(k);
 }

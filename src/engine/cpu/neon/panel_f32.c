@@ -87,17 +87,6 @@ AK_KERNEL void unpack_panel_f32(enum ak_quant_type type, const uint8_t *rows, si
     }
 }
 
-static AK_UNPACK_PANEL_F32(unpack_f32, AK_QUANT_F32);
-static AK_UNPACK_PANEL_F32(unpack_f16, AK_QUANT_F16);
-static AK_UNPACK_PANEL_F32(unpack_bf16, AK_QUANT_BF16);
-static AK_UNPACK_PANEL_F32(unpack_f8, AK_QUANT_F8);
-
-static void interleave_token_f32(const float *restrict x, size_t k, size_t token,
-                                 float *restrict tokens)
-{
-    ak_panel_interleave_token(x, k, token, TOKENS, tokens);
-}
-
 /* ---- Products ----------------------------------------------------------- */
 AK_KERNEL float32x4_t add_product(float32x4_t sum, float32x4_t row, float32x4_t tokens, size_t lane)
 {
@@ -195,13 +184,10 @@ static void dequantize_f8(const void *restrict blocks, float *restrict out, size
     }
 }
 
+#include "engine/cpu/panel_f32.h"
+
 AK_SETTER(panel_f32)
 {
     k->dequantize[AK_QUANT_F8] = dequantize_f8;
-    k->unpack_panel_f32[AK_QUANT_F32] = unpack_f32;
-    k->unpack_panel_f32[AK_QUANT_F16] = unpack_f16;
-    k->unpack_panel_f32[AK_QUANT_BF16] = unpack_bf16;
-    k->unpack_panel_f32[AK_QUANT_F8] = unpack_f8;
-    k->interleave_token_f32 = interleave_token_f32;
-    k->dot_panel_f32 = dot_panel_f32;
+    set_panel_f32(k);
 }
