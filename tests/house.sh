@@ -11,6 +11,8 @@
 #   isa        instruction sets that one list has and another has not
 #   vendor     code of src/engine/cpu that asks who made the CPU: a machine is measured, not named
 #   name       a function that five files define, each its own: a search finds one too many
+#   sampling   a number of struct akunu_sampling without its row in sampling.def: it would be no flag, and
+#              requests that set it would be ignored
 #   drawing    docs/architecture.svg is not what docs/architecture.py draws of src/layers.txt
 #
 # A finding is a line "CHECK NAME: where and what". tests/house.exceptions lists, as
@@ -276,13 +278,29 @@ check_name() {
     }' <"$work/code"
 }
 
+check_sampling() {
+    sed -n 's/^AKUNU_SAMPLING(\([a-z0-9]*\), \([a-z_]*\),.*/\1 \2/p' include/akunu/sampling.def | sort >"$work/rows"
+    awk '
+    /^struct akunu_sampling \{/ { inside = 1 }
+    /^\};/ { inside = 0 }
+    inside && match($0, /^    (float|int32_t) [a-z_, ]+;/) {
+        text = substr($0, RSTART + 4, RLENGTH - 5)
+        type = text ~ /^float/ ? "f32" : "i32"
+        sub(/^[^ ]* /, "", text)
+        n = split(text, name, ", ")
+        for (i = 1; i <= n; i++)
+            print type, name[i]
+    }' include/akunu/sample.h | sort | comm -3 - "$work/rows" | tr -d '\t' |
+        sed 's/.*/sampling &: in one of sample.h and sampling.def, not in the other/'
+}
+
 check_drawing() {
     [ -e docs/architecture.py ] && command -v python3 >/dev/null || return 0
     python3 docs/architecture.py . | cmp -s - docs/architecture.svg ||
         echo "drawing docs/architecture.svg: docs/architecture.py draws another"
 }
 
-for check in tag include symbol cycle path comment column isa vendor name drawing; do
+for check in tag include symbol cycle path comment column isa vendor name sampling drawing; do
     "check_$check"
 done | sort -u >"$work/found"
 
