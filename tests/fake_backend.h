@@ -1,8 +1,8 @@
 /* A backend without arithmetic: a token's cache entry is its id and position, and a logit is a hash
  * of all that the token's page table holds up to its position. So a wrong page, position or order
  * shows in every logit behind it. */
-#ifndef TESTS_FAKE_BACKEND_H
-#define TESTS_FAKE_BACKEND_H
+#ifndef AK_TESTS_FAKE_BACKEND_H
+#define AK_TESTS_FAKE_BACKEND_H
 
 #include "tests/test.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Small models of tests/data/models with the logits and continuations that must come out of them.
  * Made by scripts of tests/golden; models.py there describes the files. */
-#ifndef TESTS_GOLDEN_MODEL_H
-#define TESTS_GOLDEN_MODEL_H
+#ifndef AK_TESTS_GOLDEN_MODEL_H
+#define AK_TESTS_GOLDEN_MODEL_H
 
 #include "tests/test.h"
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #   cycle      folders that include each other in a circle
 #   path       a file that is named and not there
 #   comment    a source whose first line is not a comment
+#   guard      an include guard that is not the path of its header
 #   column     a line over 100 columns
 #   isa        instruction sets that one list has and another has not
 #   vendor     code of src/engine/cpu that asks who made the CPU: a machine is measured, not named
@@ -235,6 +236,21 @@ check_comment() {
     xargs awk 'FNR == 1 && !/^(\/\*|\/\/)/ { printf "comment %s: no comment at its top\n", FILENAME }' <"$work/code"
 }
 
+check_guard() {
+    grep '\.h$' "$work/code" | grep -v '^include/' | xargs awk '
+    FNR == 1 {
+        want = FILENAME
+        sub(/^src\//, "", want)
+        gsub(/[^A-Za-z0-9]/, "_", want)
+        want = "AK_" toupper(want)
+    }
+    /^#ifndef / && !(FILENAME in seen) {
+        seen[FILENAME]
+        if ($2 ~ /_H$/ && $2 != want)
+            printf "guard %s: %s, not %s\n", FILENAME, $2, want
+    }'
+}
+
 check_column() {
     cat "$work/code" "$work/tests" | xargs grep -nE '^.{101,}' |
         awk -F: '{ printf "column %s: line %d is over 100 columns\n", $1, $2 }'
@@ -300,7 +316,7 @@ check_drawing() {
         echo "drawing docs/architecture.svg: docs/architecture.py draws another"
 }
 
-for check in tag include symbol cycle path comment column isa vendor name sampling drawing; do
+for check in tag include symbol cycle path comment guard column isa vendor name sampling drawing; do
     "check_$check"
 done | sort -u >"$work/found"
 

@@ -111,7 +111,7 @@ check_PROGRAMS += tests/files/weights/test_whisper_ggml
 # Compiled with headers of an older version of akunu, which come before the library's own.
 tests_api_test_sizes_CPPFLAGS = -Itests/api/older $(AM_CPPFLAGS)
 tests/api/test_sizes-test_sizes.$(OBJEXT): tests/api/older.stamp
-CLEANFILES += tests/api/older.stamp tests/api/older/akunu/*.h
+CLEANFILES += tests/api/older.stamp tests/api/older/akunu/*.h tests/api/older/akunu/*.def
 EXTRA_DIST += tests/api/older_header.awk
 
 tests/api/older.stamp: $(akunuinclude_HEADERS) tests/api/older_header.awk

@@ -1,7 +1,7 @@
 /* Counts the mutexes of the library that a thread holds. A program that includes this is linked
  * with --wrap for the two functions below (tests/local.mk). */
-#ifndef TESTS_LOCKS_H
-#define TESTS_LOCKS_H
+#ifndef AK_TESTS_LOCKS_H
+#define AK_TESTS_LOCKS_H
 
 #include "tests/test.h"
 #include <pthread.h>

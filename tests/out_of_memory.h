@@ -1,7 +1,7 @@
 /* Allocations of the library that fail at will. A program that includes this is linked with --wrap
  * for the three functions below (tests/local.mk). */
-#ifndef TESTS_OUT_OF_MEMORY_H
-#define TESTS_OUT_OF_MEMORY_H
+#ifndef AK_TESTS_OUT_OF_MEMORY_H
+#define AK_TESTS_OUT_OF_MEMORY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

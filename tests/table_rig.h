@@ -1,8 +1,8 @@
 /* Small synthetic dispatch tables, and a function that runs them on a backend, to test ops without
  * a model: what a token's row holds comes from an embedding of random numbers, commands follow, and
  * the last slot's rows come back. */
-#ifndef TESTS_TABLE_RIG_H
-#define TESTS_TABLE_RIG_H
+#ifndef AK_TESTS_TABLE_RIG_H
+#define AK_TESTS_TABLE_RIG_H
 
 #include "tests/test.h"
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* libcheck, as every test includes it: without the mark that each assertion leaves, which
  * is a write to a file. Tests with millions of assertions spent most of their time there. A
  * crash is reported at the start of its test instead. */
-#ifndef TESTS_TEST_H
-#define TESTS_TEST_H
+#ifndef AK_TESTS_TEST_H
+#define AK_TESTS_TEST_H
 
 #include <check.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Copies of models in which something is changed, files of input sums, and how far the predictions
  * of two models are apart. */
-#ifndef TESTS_CONVERSION_CHANGES_H
-#define TESTS_CONVERSION_CHANGES_H
+#ifndef AK_TESTS_CONVERSION_CHANGES_H
+#define AK_TESTS_CONVERSION_CHANGES_H
 
 #include "tests/test.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Check of token masks for the fuzz targets grammar.c and schema.c: aborts unless a mask allows
  * exactly the tokens that the grammar takes byte by byte. */
-#ifndef AK_FUZZ_MASKS_H
-#define AK_FUZZ_MASKS_H
+#ifndef AK_TESTS_FUZZ_MASKS_H
+#define AK_TESTS_FUZZ_MASKS_H
 
 #include <stdio.h>
 #include <stdlib.h>

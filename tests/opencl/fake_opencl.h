@@ -1,8 +1,8 @@
 /* Counts of the fake OpenCL (fake_opencl.c): live objects, bytes of buffers, replays and failed
  * calls. test_opencl_host.c reads them to check that nothing leaks after a failure; it gets them by
  * dlsym from the module that the library opens too. */
-#ifndef TESTS_FAKE_OPENCL_H
-#define TESTS_FAKE_OPENCL_H
+#ifndef AK_TESTS_OPENCL_FAKE_OPENCL_H
+#define AK_TESTS_OPENCL_FAKE_OPENCL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Shell completion, made from the tables of commands and flags. completion.c runs `completion`,
  * completion_<shell>.c print the scripts. */
-#ifndef AK_CLI_COMPLETION_H
-#define AK_CLI_COMPLETION_H
+#ifndef AK_APPS_CLI_COMPLETION_H
+#define AK_APPS_CLI_COMPLETION_H
 
 #include "apps/common/options.h"
 #include "apps/common/output.h"

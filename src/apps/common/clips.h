@@ -1,6 +1,6 @@
 /* Clips of the command line, transcribed side by side and written in their order. */
-#ifndef AK_CLI_CLIPS_H
-#define AK_CLI_CLIPS_H
+#ifndef AK_APPS_COMMON_CLIPS_H
+#define AK_APPS_COMMON_CLIPS_H
 
 #include "apps/common/load.h"
 #include "apps/common/options.h"

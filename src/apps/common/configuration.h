@@ -7,8 +7,8 @@
  *       coder:                        # -m coder
  *         model: ~/models/qwen.gguf
  *         temp: 0.2 */
-#ifndef AK_CLI_CONFIGURATION_H
-#define AK_CLI_CONFIGURATION_H
+#ifndef AK_APPS_COMMON_CONFIGURATION_H
+#define AK_APPS_COMMON_CONFIGURATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

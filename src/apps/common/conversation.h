@@ -1,6 +1,6 @@
 /* Conversations that programs give as JSON: checks, and what is adapted for templates. */
-#ifndef AK_CLI_CONVERSATION_H
-#define AK_CLI_CONVERSATION_H
+#ifndef AK_APPS_COMMON_CONVERSATION_H
+#define AK_APPS_COMMON_CONVERSATION_H
 
 #include <jansson.h>
 

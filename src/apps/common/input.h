@@ -1,6 +1,6 @@
 /* Input of commands: texts and ids from flags, files and standard input, and numbers from text. */
-#ifndef AK_CLI_INPUT_H
-#define AK_CLI_INPUT_H
+#ifndef AK_APPS_COMMON_INPUT_H
+#define AK_APPS_COMMON_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* JSON texts of users and programs as jansson's values, and back. Numbers that jansson cannot hold
  * keep their digits as wide numbers (base/json/wide.h). */
-#ifndef AK_CLI_JSON_TEXT_H
-#define AK_CLI_JSON_TEXT_H
+#ifndef AK_APPS_COMMON_JSON_TEXT_H
+#define AK_APPS_COMMON_JSON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

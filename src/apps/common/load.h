@@ -1,7 +1,7 @@
 /* Loads the models that the flags select, with their LoRA adapters: a model with its session, and a
  * draft model. Also resolves names of models and lists the models folder. */
-#ifndef AK_CLI_LOAD_H
-#define AK_CLI_LOAD_H
+#ifndef AK_APPS_COMMON_LOAD_H
+#define AK_APPS_COMMON_LOAD_H
 
 #include "akunu/akunu.h"
 #include "apps/common/message.h"

@@ -1,7 +1,7 @@
 /* Messages on standard error, exit codes, Ctrl-C and progress, so that all commands behave
  * alike. */
-#ifndef AK_CLI_MESSAGE_H
-#define AK_CLI_MESSAGE_H
+#ifndef AK_APPS_COMMON_MESSAGE_H
+#define AK_APPS_COMMON_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Flags and commands of akunu-cli, and the flags of akunu-server. options.def has the flags of
  * every command in one table, which drives parsing, --help, the AKUNU_… environment, the keys of
  * configuration files, completion and suggestions. */
-#ifndef AK_CLI_OPTIONS_H
-#define AK_CLI_OPTIONS_H
+#ifndef AK_APPS_COMMON_OPTIONS_H
+#define AK_APPS_COMMON_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Results on standard output; nothing else is written there. Also reasoning on standard error
  * (answer.c) and tables in memory (bench.c). The first error is kept, so that a full disk is
  * reported and a closed pipe ends quietly. Also printing of JSON. */
-#ifndef AK_CLI_OUTPUT_H
-#define AK_CLI_OUTPUT_H
+#ifndef AK_APPS_COMMON_OUTPUT_H
+#define AK_APPS_COMMON_OUTPUT_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* A conversation as the prompt that the model expects. */
-#ifndef AK_CLI_PROMPT_H
-#define AK_CLI_PROMPT_H
+#ifndef AK_APPS_COMMON_PROMPT_H
+#define AK_APPS_COMMON_PROMPT_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* Several processes that mpirun has started for one command (ranks): rank 0 runs the command, the
  * others follow. */
-#ifndef AK_CLI_RANKS_H
-#define AK_CLI_RANKS_H
+#ifndef AK_APPS_COMMON_RANKS_H
+#define AK_APPS_COMMON_RANKS_H
 
 #include <stdbool.h>
 

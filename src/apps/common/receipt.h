@@ -1,7 +1,7 @@
 /* Receipts: all that a text depends on, as JSON, so that it can be made again. The server adds them
  * to answers, and verify.c reads them. */
-#ifndef AK_CLI_RECEIPT_H
-#define AK_CLI_RECEIPT_H
+#ifndef AK_APPS_COMMON_RECEIPT_H
+#define AK_APPS_COMMON_RECEIPT_H
 
 #include <jansson.h>
 

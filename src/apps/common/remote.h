@@ -1,8 +1,8 @@
 /* Models named by a URL or by a repository: "https://…", "hf:USER/REPO:TYPE". They are downloaded
  * when they are first used, and used from the models folder from then on. Without libcurl each of
  * these says so. */
-#ifndef AK_CLI_REMOTE_H
-#define AK_CLI_REMOTE_H
+#ifndef AK_APPS_COMMON_REMOTE_H
+#define AK_APPS_COMMON_REMOTE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* Converts sampling and grammar flags to the library's parameters and checks them; writes
  * log-probabilities as JSON. Implemented by sampling.c and grammar.c. */
-#ifndef AK_CLI_SAMPLING_H
-#define AK_CLI_SAMPLING_H
+#ifndef AK_APPS_COMMON_SAMPLING_H
+#define AK_APPS_COMMON_SAMPLING_H
 
 #include <jansson.h>
 

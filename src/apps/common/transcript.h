@@ -1,7 +1,7 @@
 /* A transcript and its forms: lines for people, JSON with openai/whisper's fields, and the files of
  * whisper.cpp. */
-#ifndef AK_CLI_TRANSCRIPT_H
-#define AK_CLI_TRANSCRIPT_H
+#ifndef AK_APPS_COMMON_TRANSCRIPT_H
+#define AK_APPS_COMMON_TRANSCRIPT_H
 
 #include "akunu/akunu.h"
 #include "apps/common/output.h"

@@ -1,7 +1,7 @@
 /* The APIs whose clients the server understands: how each writes what all of them have. Implemented
  * by openai.c, anthropic.c and ollama.c; route.c says which route is whose. */
-#ifndef AK_SERVER_API_H
-#define AK_SERVER_API_H
+#ifndef AK_APPS_SERVER_API_H
+#define AK_APPS_SERVER_API_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* A conversation as a request to the scheduler, whatever API it came through: messages, tools and
  * grammar become a prompt, and the text goes through a parser of replies. */
-#ifndef AK_SERVER_CHAT_H
-#define AK_SERVER_CHAT_H
+#ifndef AK_APPS_SERVER_CHAT_H
+#define AK_APPS_SERVER_CHAT_H
 
 #include "apps/server/job.h"
 

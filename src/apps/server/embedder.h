@@ -1,7 +1,7 @@
 /* Embeddings and scores of a model: a thread of its own with a session, beside the scheduler's, on
  * the threads that it shares with that: their passes take turns. */
-#ifndef AK_SERVER_EMBEDDER_H
-#define AK_SERVER_EMBEDDER_H
+#ifndef AK_APPS_SERVER_EMBEDDER_H
+#define AK_APPS_SERVER_EMBEDDER_H
 
 #include "apps/server/server.h"
 

@@ -1,7 +1,7 @@
 /* Bodies of multipart/form-data (RFC 7578), as clients send files. Parts are views into the body;
  * nothing is copied. */
-#ifndef AK_SERVER_FORM_H
-#define AK_SERVER_FORM_H
+#ifndef AK_APPS_SERVER_FORM_H
+#define AK_APPS_SERVER_FORM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Checks of a request's headers: what another program on the way could read in another way, so that
  * it would see other requests than this server does (RFC 9112, 11.2). */
-#ifndef AK_SERVER_HEADERS_H
-#define AK_SERVER_HEADERS_H
+#ifndef AK_APPS_SERVER_HEADERS_H
+#define AK_APPS_SERVER_HEADERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * body `handle` answers, at once or later from the same thread. Another thread may answer if
  * `handle` calls http_hold, and if it holds params.lock meanwhile, as http_run does while it does
  * not wait; else other threads only call http_wake. */
-#ifndef AK_SERVER_HTTP_H
-#define AK_SERVER_HTTP_H
+#ifndef AK_APPS_SERVER_HTTP_H
+#define AK_APPS_SERVER_HTTP_H
 
 #include <pthread.h>
 #include <stdbool.h>

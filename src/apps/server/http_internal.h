@@ -1,6 +1,6 @@
 /* What the files of http.h share. */
-#ifndef AK_SERVER_HTTP_INTERNAL_H
-#define AK_SERVER_HTTP_INTERNAL_H
+#ifndef AK_APPS_SERVER_HTTP_INTERNAL_H
+#define AK_APPS_SERVER_HTTP_INTERNAL_H
 
 #include <microhttpd.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* A job: an exchange whose answer is generated. It has one or more requests to the scheduler, each
  * with one or more completions; all completions of all requests are its parts. */
-#ifndef AK_SERVER_JOB_H
-#define AK_SERVER_JOB_H
+#ifndef AK_APPS_SERVER_JOB_H
+#define AK_APPS_SERVER_JOB_H
 
 #include "apps/server/server.h"
 

@@ -1,6 +1,6 @@
 /* --memory: how much models and requests take, and what fits. */
-#ifndef AK_SERVER_MEMORY_H
-#define AK_SERVER_MEMORY_H
+#ifndef AK_APPS_SERVER_MEMORY_H
+#define AK_APPS_SERVER_MEMORY_H
 
 #include "apps/server/server.h"
 

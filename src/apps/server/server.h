@@ -1,8 +1,8 @@
 /* State of akunu-server, and what the files that answer requests share. All of it belongs to the
  * thread of http_run; the scheduler's thread only adds to the list of events, and the loader's
  * thread fills in the model before `state` says that it is ready. */
-#ifndef AK_SERVER_SERVER_H
-#define AK_SERVER_SERVER_H
+#ifndef AK_APPS_SERVER_SERVER_H
+#define AK_APPS_SERVER_SERVER_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* Transcriptions of a speech model: a thread of its own with a session, on the threads that all
  * models share, so that their passes take turns. Several clips are transcribed at once; clients
  * with many take turns. */
-#ifndef AK_SERVER_SPEECH_H
-#define AK_SERVER_SPEECH_H
+#ifndef AK_APPS_SERVER_SPEECH_H
+#define AK_APPS_SERVER_SPEECH_H
 
 #include "apps/common/transcript.h"
 #include "apps/server/server.h"

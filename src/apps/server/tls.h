@@ -1,7 +1,7 @@
 /* TLS certificates for libmicrohttpd, which can be replaced while the server runs: connections that
  * begin later get the new one. */
-#ifndef AK_SERVER_TLS_H
-#define AK_SERVER_TLS_H
+#ifndef AK_APPS_SERVER_TLS_H
+#define AK_APPS_SERVER_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

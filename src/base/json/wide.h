@@ -2,8 +2,8 @@
  * and the NaN, Infinity and -Infinity that Python writes. A text is marked before jansson reads it:
  * each such number becomes an object that holds its digits as a string, which is here called a wide
  * number. The library and the programs both compile this folder, which allocates nothing. */
-#ifndef AK_JSON_WIDE_H
-#define AK_JSON_WIDE_H
+#ifndef AK_BASE_JSON_WIDE_H
+#define AK_BASE_JSON_WIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  *     advise.c    sizes and time
  *     quality.c   the table of divergences
  */
-#ifndef AK_ADVISE_ADVISE_H
-#define AK_ADVISE_ADVISE_H
+#ifndef AK_CONVERSION_ADVISE_ADVISE_H
+#define AK_CONVERSION_ADVISE_ADVISE_H
 
 #include "conversion/convert/convert.h"
 #include "engine/session/session.h"

@@ -13,8 +13,8 @@
  * The divergence is quadratic in small changes, and errors of different tensors are independent,
  * so the sum over tensors is the model's. One run measures a tensor's sensitivity; between layers
  * that are measured it is interpolated. */
-#ifndef AK_ALLOCATE_ALLOCATE_H
-#define AK_ALLOCATE_ALLOCATE_H
+#ifndef AK_CONVERSION_ALLOCATE_ALLOCATE_H
+#define AK_CONVERSION_ALLOCATE_ALLOCATE_H
 
 #include "conversion/convert/convert.h"
 

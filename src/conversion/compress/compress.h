@@ -17,8 +17,8 @@
  * Everything but the names is independent of architectures: what GGUF permutes or shifts is undone
  * by the flags of struct ak_family. A config.json that is made from GGUF is read back and compared
  * with the source, so that a model which it cannot describe is refused. */
-#ifndef AK_COMPRESS_COMPRESS_H
-#define AK_COMPRESS_COMPRESS_H
+#ifndef AK_CONVERSION_COMPRESS_COMPRESS_H
+#define AK_CONVERSION_COMPRESS_COMPRESS_H
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 /* Collects an importance matrix while a model runs: which tensors, by the names that they have in a
  * GGUF file of the model, take which input sums of the backend. Fused operators give each of their
  * tensors the same sums. */
-#ifndef AK_CONVERT_COLLECT_H
-#define AK_CONVERT_COLLECT_H
+#ifndef AK_CONVERSION_CONVERT_COLLECT_H
+#define AK_CONVERSION_CONVERT_COLLECT_H
 
 #include "conversion/convert/convert.h"
 #include "engine/pack/pack.h"

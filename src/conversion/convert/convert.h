@@ -19,8 +19,8 @@
  *
  * A new architecture needs no code here: tensors with Hugging Face names follow from its family's
  * table of weights, as in binding (engine/pack/bind.c). */
-#ifndef AK_CONVERT_CONVERT_H
-#define AK_CONVERT_CONVERT_H
+#ifndef AK_CONVERSION_CONVERT_CONVERT_H
+#define AK_CONVERSION_CONVERT_CONVERT_H
 
 #include "akunu/files.h"
 #include "base/error.h"

@@ -3,8 +3,8 @@
  * an interrupted conversion leaves no broken model.
  *
  * Errors are sticky: after the first, calls do nothing, and ak_gguf_writer_finish returns it. */
-#ifndef AK_CONVERT_GGUF_WRITE_H
-#define AK_CONVERT_GGUF_WRITE_H
+#ifndef AK_CONVERSION_CONVERT_GGUF_WRITE_H
+#define AK_CONVERSION_CONVERT_GGUF_WRITE_H
 
 #include "base/buffer.h"
 #include "files/weights/provider.h"

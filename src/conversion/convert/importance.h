@@ -4,8 +4,8 @@
  * conversion/convert/types.c and conversion/convert/rows.c quantize by them,
  * conversion/convert/collect.c and api/importance.c make them, and conversion/compress/ reads them.
  */
-#ifndef AK_CONVERT_IMPORTANCE_H
-#define AK_CONVERT_IMPORTANCE_H
+#ifndef AK_CONVERSION_CONVERT_IMPORTANCE_H
+#define AK_CONVERSION_CONVERT_IMPORTANCE_H
 
 #include "base/error.h"
 #include "base/name_index.h"

@@ -1,7 +1,7 @@
 /* Mixes: which type each tensor of a quantized model has. Names and choices are those of
  * llama.cpp's llama-quantize, so files are as large as its files. */
-#ifndef AK_CONVERT_MIX_H
-#define AK_CONVERT_MIX_H
+#ifndef AK_CONVERSION_CONVERT_MIX_H
+#define AK_CONVERSION_CONVERT_MIX_H
 
 #include <stdbool.h>
 #include <stdint.h>

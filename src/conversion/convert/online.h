@@ -1,7 +1,7 @@
 /* Quantizing at load: a provider whose tensors are those of the GGUF file that ak_convert would
  * write, made row by row while they are packed. */
-#ifndef AK_CONVERT_ONLINE_H
-#define AK_CONVERT_ONLINE_H
+#ifndef AK_CONVERSION_CONVERT_ONLINE_H
+#define AK_CONVERSION_CONVERT_ONLINE_H
 
 #include "files/weights/provider.h"
 

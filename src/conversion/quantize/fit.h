@@ -1,8 +1,8 @@
 /* The scale of a block, or scale and minimum, with the least Σ w·(x − x̂)² that a search finds:
  * candidates around the scale that spans the block, then around the best of them. For each, x is
  * rounded to levels and the scale fitted to these. */
-#ifndef AK_QUANTIZE_FIT_H
-#define AK_QUANTIZE_FIT_H
+#ifndef AK_CONVERSION_QUANTIZE_FIT_H
+#define AK_CONVERSION_QUANTIZE_FIT_H
 
 #include <math.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * (conversion/quantize/near.h): the winners are the vector's entries. At any scale its best entry
  * is then nearly the best point, and each integer scale of each group costs little to try for many
  * values of d. */
-#ifndef AK_QUANTIZE_GRID_H
-#define AK_QUANTIZE_GRID_H
+#ifndef AK_CONVERSION_QUANTIZE_GRID_H
+#define AK_CONVERSION_QUANTIZE_GRID_H
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Rows of the types with codebooks of vectors: IQ1, IQ2 and IQ3. Compiled once per instruction
  * set. Layouts: files/quant/vector.c. */
-#ifndef AK_QUANTIZE_GRID_ROWS_H
-#define AK_QUANTIZE_GRID_ROWS_H
+#ifndef AK_CONVERSION_QUANTIZE_GRID_ROWS_H
+#define AK_CONVERSION_QUANTIZE_GRID_ROWS_H
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The rows of the types with codebooks of vectors, as conversion/quantize/row_table.h has the
  * others. */
-#ifndef AK_QUANTIZE_GRID_TABLE_H
-#define AK_QUANTIZE_GRID_TABLE_H
+#ifndef AK_CONVERSION_QUANTIZE_GRID_TABLE_H
+#define AK_CONVERSION_QUANTIZE_GRID_TABLE_H
 
 #include "conversion/quantize/grid_rows.h"
 #include "conversion/quantize/sets.h"

@@ -1,7 +1,7 @@
 /* Rows of signed integers with a scale per group: the arrays of docs/npy-directory.md. Compiled by
  * conversion/quantize/row_table.h once per instruction set. */
-#ifndef AK_QUANTIZE_GROUPS_H
-#define AK_QUANTIZE_GROUPS_H
+#ifndef AK_CONVERSION_QUANTIZE_GROUPS_H
+#define AK_CONVERSION_QUANTIZE_GROUPS_H
 
 #include <string.h>
 

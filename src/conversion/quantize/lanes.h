@@ -3,8 +3,8 @@
  * every width. They define
  *     AK_LANES    floats of a register: 4, 8 or 16
  *     AK_TARGET   the attribute with the instruction set */
-#ifndef AK_QUANTIZE_LANES_H
-#define AK_QUANTIZE_LANES_H
+#ifndef AK_CONVERSION_QUANTIZE_LANES_H
+#define AK_CONVERSION_QUANTIZE_LANES_H
 
 #include <float.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Lists of the points of a codebook (files/quant/codebook.h) that are nearest to each vector of
  * rounded elements, on the points or not. A search rounds the elements of a vector and compares it
  * with the points of one list. */
-#ifndef AK_QUANTIZE_NEAR_H
-#define AK_QUANTIZE_NEAR_H
+#ifndef AK_CONVERSION_QUANTIZE_NEAR_H
+#define AK_CONVERSION_QUANTIZE_NEAR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Quantizers: floats to blocks, with the least weighted error that a search finds. What a block
  * means is defined in files/quant/. Also floats to integers with a scale per group, for
  * conversion/compress/. */
-#ifndef AK_QUANTIZE_QUANTIZE_H
-#define AK_QUANTIZE_QUANTIZE_H
+#ifndef AK_CONVERSION_QUANTIZE_QUANTIZE_H
+#define AK_CONVERSION_QUANTIZE_QUANTIZE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* The rows of all types as a table, for the sources that compile them for an instruction set
  * (conversion/quantize/rows.h). */
-#ifndef AK_QUANTIZE_ROW_TABLE_H
-#define AK_QUANTIZE_ROW_TABLE_H
+#ifndef AK_CONVERSION_QUANTIZE_ROW_TABLE_H
+#define AK_CONVERSION_QUANTIZE_ROW_TABLE_H
 
 #include "conversion/quantize/groups.h"
 #include "conversion/quantize/rows.h"

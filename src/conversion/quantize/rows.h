@@ -1,7 +1,7 @@
 /* Rows of each type: fits the blocks and packs their numbers. Compiled once per instruction
  * set. Layouts: files/quant/. */
-#ifndef AK_QUANTIZE_ROWS_H
-#define AK_QUANTIZE_ROWS_H
+#ifndef AK_CONVERSION_QUANTIZE_ROWS_H
+#define AK_CONVERSION_QUANTIZE_ROWS_H
 
 #include <string.h>
 

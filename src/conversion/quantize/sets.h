@@ -1,6 +1,6 @@
 /* The rows of all types, compiled for several instruction sets. */
-#ifndef AK_QUANTIZE_SETS_H
-#define AK_QUANTIZE_SETS_H
+#ifndef AK_CONVERSION_QUANTIZE_SETS_H
+#define AK_CONVERSION_QUANTIZE_SETS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Rows of the types with few levels and one kind of scale: TQ1_0, TQ2_0, Q1_0, Q2_0, MXFP4, NVFP4.
  * Compiled once per instruction set. Layouts: files/quant/ternary.c, files/quant/iq.c. */
-#ifndef AK_QUANTIZE_SMALL_ROWS_H
-#define AK_QUANTIZE_SMALL_ROWS_H
+#ifndef AK_CONVERSION_QUANTIZE_SMALL_ROWS_H
+#define AK_CONVERSION_QUANTIZE_SMALL_ROWS_H
 
 #include "conversion/quantize/rows.h"
 

@@ -1,8 +1,8 @@
 /* Super-blocks: 256 elements whose sub-blocks have small integer scales, and minimums, for common
  * factors d and dmin in FP16. Each sub-block is fitted by itself; then integers near that are tried
  * for d and dmin as FP16 has them, and d and dmin are fitted to all numbers. */
-#ifndef AK_QUANTIZE_SUPER_H
-#define AK_QUANTIZE_SUPER_H
+#ifndef AK_CONVERSION_QUANTIZE_SUPER_H
+#define AK_CONVERSION_QUANTIZE_SUPER_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * engine/cpu/, opencl/ and engine/backends/split.c. engine/pack/ packs through it, engine/session/
  * runs passes, engine/persist/ saves and restores KV pages, api/ asks for devices and measurements,
  * bench/ times backends. engine/generate/ uses only struct ak_gumbel_params. */
-#ifndef AK_BACKEND_BACKEND_H
-#define AK_BACKEND_BACKEND_H
+#ifndef AK_ENGINE_BACKEND_BACKEND_H
+#define AK_ENGINE_BACKEND_BACKEND_H
 
 #include "engine/backend/shapes.h"
 #include "base/error.h"

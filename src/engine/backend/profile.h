@@ -4,8 +4,8 @@
  * engine/cpu/ applies its kernel limits, api/profile.c writes it. engine/cpu/tune.c and
  * apps/cli/bench/bench_tune.c measure on request. engine/cpu/calibrate.c measures at a model's
  * first load, and engine/session/calibration.c keeps its values in the cache folder. */
-#ifndef AK_BACKEND_PROFILE_H
-#define AK_BACKEND_PROFILE_H
+#ifndef AK_ENGINE_BACKEND_PROFILE_H
+#define AK_ENGINE_BACKEND_PROFILE_H
 
 #include "engine/backend/shapes.h"
 #include "base/chip.h"

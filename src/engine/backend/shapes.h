@@ -1,7 +1,7 @@
 /* Sizes that kernels and their callers share. They are kept apart from the headers that describe
  * models and backends, so that a change of those compiles no kernel anew. */
-#ifndef AK_BACKEND_SHAPES_H
-#define AK_BACKEND_SHAPES_H
+#ifndef AK_ENGINE_BACKEND_SHAPES_H
+#define AK_ENGINE_BACKEND_SHAPES_H
 
 enum { AK_SKINNY_MAX = 16 }; /* most tokens of a skinny GEMM */
 

@@ -1,8 +1,8 @@
 /* List of the backends of this build, and a composite backend that runs one model's layers on two
  * of them. engine/session/ opens backends through it. api/ lists them, and measures and tunes the
  * CPU. bench/ finds devices with it. */
-#ifndef AK_BACKENDS_LIST_H
-#define AK_BACKENDS_LIST_H
+#ifndef AK_ENGINE_BACKENDS_LIST_H
+#define AK_ENGINE_BACKENDS_LIST_H
 
 #include "engine/backend/backend.h"
 

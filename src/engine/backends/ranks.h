@@ -4,8 +4,8 @@
  * Each rank has its shard of the weights, its heads of the KV cache, and a table over them. Rank 0
  * numbers pools and tables and says which table runs on what tokens; shards are exchanged in the
  * pass (engine/cpu/ranks.c). */
-#ifndef AK_BACKENDS_RANKS_H
-#define AK_BACKENDS_RANKS_H
+#ifndef AK_ENGINE_BACKENDS_RANKS_H
+#define AK_ENGINE_BACKENDS_RANKS_H
 
 #include "engine/backend/backend.h"
 #include "base/thread.h"

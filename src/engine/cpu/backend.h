@@ -1,7 +1,7 @@
 /* Interface of the CPU backend: vtable, measurement of rooflines, tuning of chip profiles.
  * Implemented by backend.c, roofline.c, rates.c, tune.c and calibrate.c. */
-#ifndef AK_CPU_BACKEND_H
-#define AK_CPU_BACKEND_H
+#ifndef AK_ENGINE_CPU_BACKEND_H
+#define AK_ENGINE_CPU_BACKEND_H
 
 #include "engine/backend/backend.h"
 #include "engine/backend/profile.h"

@@ -6,8 +6,8 @@
  * returns wrong sums if two threads call it. The others run threads of their own, as many as the
  * host program allows. Therefore only one thread of the process calls BLAS at a time, whichever
  * build it is, and the other threads of its session wait. */
-#ifndef AK_CPU_BLAS_H
-#define AK_CPU_BLAS_H
+#ifndef AK_ENGINE_CPU_BLAS_H
+#define AK_ENGINE_CPU_BLAS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * and the activation function need no barrier and their rows are still in cache. Idle threads steal
  * only the last chunks. Activations are the token vectors that a product reads (layout.h): for
  * skinny GEMM each thread quantizes its own copy of them, for GEMM the threads share the work. */
-#ifndef AK_CPU_CPU_H
-#define AK_CPU_CPU_H
+#ifndef AK_ENGINE_CPU_CPU_H
+#define AK_ENGINE_CPU_CPU_H
 
 #include "engine/backend/backend.h"
 #include "engine/backend/profile.h"

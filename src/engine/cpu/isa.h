@@ -1,7 +1,7 @@
 /* The ISA bundles of engine/cpu/isa.def: their names, which of them this build contains, and which
  * of them this machine can run. The CPU backend chooses by it; kernels.c fills the tables. */
-#ifndef AK_CPU_ISA_H
-#define AK_CPU_ISA_H
+#ifndef AK_ENGINE_CPU_ISA_H
+#define AK_ENGINE_CPU_ISA_H
 
 #include <stdbool.h>
 

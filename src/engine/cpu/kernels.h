@@ -5,8 +5,8 @@
  * order of all float operations is specified here or beside the scalar kernel, and every
  * multiply-add is one fused operation. Kernels cannot fail, allocate or start threads. Pointers do
  * not alias. Strides count elements unless their name says bytes. */
-#ifndef AK_CPU_KERNELS_H
-#define AK_CPU_KERNELS_H
+#ifndef AK_ENGINE_CPU_KERNELS_H
+#define AK_ENGINE_CPU_KERNELS_H
 
 #include "engine/backend/shapes.h"
 #include "engine/cpu/isa.h"

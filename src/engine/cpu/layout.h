@@ -58,8 +58,8 @@
  * IQ3 of V4 (4.25), TQ1_0, TQ2_0, Q1_0 and Q2_0 of V2 (2.5).
  *
  * Rows beyond the weight's last row are zero. */
-#ifndef AK_CPU_LAYOUT_H
-#define AK_CPU_LAYOUT_H
+#ifndef AK_ENGINE_CPU_LAYOUT_H
+#define AK_ENGINE_CPU_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

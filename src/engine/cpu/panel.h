@@ -6,8 +6,8 @@
  * sums as the leaves sum(j, 32). From left to right, the index of partial sum number `rev` is the
  * bit reversal of `rev`; after it, as many pending sums are added as `rev` has trailing ones. So
  * one partial sum is computed at a time, and at most AK_PANEL_LEVELS others are pending. */
-#ifndef AK_CPU_PANEL_H
-#define AK_CPU_PANEL_H
+#ifndef AK_ENGINE_CPU_PANEL_H
+#define AK_ENGINE_CPU_PANEL_H
 
 #include "engine/cpu/generic.h"
 

@@ -1,7 +1,7 @@
 /* Int8 roofline probe: runs an ISA's dot-product instruction at full rate, for
  * engine/cpu/roofline.c. Instantiated by the probe.c of avxvnni/, avx512/, neon/ and neon_i8mm/. */
-#ifndef AK_CPU_PROBE_H
-#define AK_CPU_PROBE_H
+#ifndef AK_ENGINE_CPU_PROBE_H
+#define AK_ENGINE_CPU_PROBE_H
 
 #include "engine/cpu/generic.h"
 

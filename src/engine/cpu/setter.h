@@ -6,8 +6,8 @@
  * The sources in tmpl/ belong to several bundles. A bundle with such sources defines AK_VEC_H, its
  * vectors of floats ("engine/cpu/avx2/vec.h"), or AK_STEP_H, its multiply step
  * ("engine/cpu/avx2/step.h"), or both. */
-#ifndef AK_CPU_SETTER_H
-#define AK_CPU_SETTER_H
+#ifndef AK_ENGINE_CPU_SETTER_H
+#define AK_ENGINE_CPU_SETTER_H
 
 #include "engine/cpu/generic.h"
 

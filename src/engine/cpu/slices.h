@@ -14,8 +14,8 @@
  *
  * It takes the bytes of Q8_0 and those of the bounds. A group is so large that high slices are long
  * streams: a processor that prefetches by itself reads little of the low slices after them. */
-#ifndef AK_CPU_SLICES_H
-#define AK_CPU_SLICES_H
+#ifndef AK_ENGINE_CPU_SLICES_H
+#define AK_ENGINE_CPU_SLICES_H
 
 #include "engine/cpu/layout.h"
 

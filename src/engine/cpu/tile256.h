@@ -1,7 +1,7 @@
 /* Offsets of the parts of 256-element tiles, as constants for the kernels of neon/, avx512/ and
  * tmpl/. engine/cpu/layout.h describes the layouts; layout.c packs tiles by a table of its own. */
-#ifndef AK_CPU_TILE256_H
-#define AK_CPU_TILE256_H
+#ifndef AK_ENGINE_CPU_TILE256_H
+#define AK_ENGINE_CPU_TILE256_H
 
 #include "engine/cpu/generic.h"
 

@@ -2,8 +2,8 @@
  * liveness into one arena per row set. engine/session/ builds it once per variant at load.
  * engine/cpu/ turns it into steps, opencl/ into launches, and engine/backends/ splits it between
  * two backends. api/ reports its size; bench/ makes tables of its own. */
-#ifndef AK_DISPATCH_TABLE_H
-#define AK_DISPATCH_TABLE_H
+#ifndef AK_ENGINE_DISPATCH_TABLE_H
+#define AK_ENGINE_DISPATCH_TABLE_H
 
 #include "engine/pack/pack.h"
 

@@ -6,8 +6,8 @@
  * Messages between two ranks arrive in the order in which they were sent, and both know their
  * sizes. A communicator is used by one thread at a time. The first failure stays: all later calls
  * return it. */
-#ifndef AK_DIST_COMM_H
-#define AK_DIST_COMM_H
+#ifndef AK_ENGINE_DIST_COMM_H
+#define AK_ENGINE_DIST_COMM_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

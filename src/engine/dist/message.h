@@ -1,8 +1,8 @@
 /* What rank 0 tells the others: numbers, arrays and texts, one after another. engine/backends/,
  * engine/session/ and api/ write them, the first two read them. Ranks have the same version, which
  * engine/session/ checks. */
-#ifndef AK_DIST_MESSAGE_H
-#define AK_DIST_MESSAGE_H
+#ifndef AK_ENGINE_DIST_MESSAGE_H
+#define AK_ENGINE_DIST_MESSAGE_H
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Watch: a connection of each rank to rank 0, over which both say every second that they are there.
  * It notices at once that a rank has ended, and after a while that it is stopped or cut off, also
  * while a rank computes or waits for nothing. mpi.c opens it beside Open MPI, which would wait. */
-#ifndef AK_DIST_WATCH_H
-#define AK_DIST_WATCH_H
+#ifndef AK_ENGINE_DIST_WATCH_H
+#define AK_ENGINE_DIST_WATCH_H
 
 #include <stdbool.h>
 

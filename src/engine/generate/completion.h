@@ -1,7 +1,7 @@
 /* A completion while it is generated: samples the next token, reports it, decides when to stop.
  * Several may grow in one session at once. */
-#ifndef AK_GENERATE_COMPLETION_H
-#define AK_GENERATE_COMPLETION_H
+#ifndef AK_ENGINE_GENERATE_COMPLETION_H
+#define AK_ENGINE_GENERATE_COMPLETION_H
 
 #include "base/buffer.h"
 #include "base/hash.h"

@@ -1,7 +1,7 @@
 /* Drafters for speculative decoding: a smaller model (draft_model.c) and earlier text
  * (prompt_lookup.c). */
-#ifndef AK_GENERATE_DRAFT_H
-#define AK_GENERATE_DRAFT_H
+#ifndef AK_ENGINE_GENERATE_DRAFT_H
+#define AK_ENGINE_GENERATE_DRAFT_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Text generation: runs a request as a single completion (generate.c) or as parallel completions
  * (parallel.c). */
-#ifndef AK_GENERATE_GENERATE_H
-#define AK_GENERATE_GENERATE_H
+#ifndef AK_ENGINE_GENERATE_GENERATE_H
+#define AK_ENGINE_GENERATE_GENERATE_H
 
 #include "engine/session/session.h"
 

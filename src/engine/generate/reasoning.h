@@ -3,8 +3,8 @@
  *
  * Markers are found in the bytes of tokens, control tokens included, so it does not matter how a
  * model splits them. */
-#ifndef AK_GENERATE_REASONING_H
-#define AK_GENERATE_REASONING_H
+#ifndef AK_ENGINE_GENERATE_REASONING_H
+#define AK_ENGINE_GENERATE_REASONING_H
 
 #include "text/tokenizer/tokenizer.h"
 

@@ -15,8 +15,8 @@
  *
  * No drafts for models with recurrent state, which would compute the whole text again to rewind a
  * rejected token; none on devices or with relaxed rounding, where logits depend on the pass. */
-#ifndef AK_GENERATE_SPECULATE_H
-#define AK_GENERATE_SPECULATE_H
+#ifndef AK_ENGINE_GENERATE_SPECULATE_H
+#define AK_ENGINE_GENERATE_SPECULATE_H
 
 #include "engine/generate/draft.h"
 #include "engine/session/session.h"

@@ -2,8 +2,8 @@
  * activation slots, weight slots and the KV cache. engine/spec/ emits the commands,
  * engine/dispatch/ plans their slots, engine/cpu/ and opencl/ run them, and bench/ times some.
  * engine/pack/ finds in it which weights one command reads. Nothing writes them while they run. */
-#ifndef AK_OP_OP_H
-#define AK_OP_OP_H
+#ifndef AK_ENGINE_OP_OP_H
+#define AK_ENGINE_OP_OP_H
 
 #include <stdbool.h>
 #include <stdint.h>

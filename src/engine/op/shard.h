@@ -2,8 +2,8 @@
  * them. Rank r of n has the elements from ak_op_shard_begin(r) to ak_op_shard_begin(r + 1).
  * engine/spec/ decides what is divided, engine/pack/ narrows weights to a rank's rows, and
  * engine/cpu/ exchanges shards. */
-#ifndef AK_OP_SHARD_H
-#define AK_OP_SHARD_H
+#ifndef AK_ENGINE_OP_SHARD_H
+#define AK_ENGINE_OP_SHARD_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * the file. Private to bind.c, bind_copies.c, bind_experts.c, bind_convolution.c, bind_output.c and
  * shard.c.
  */
-#ifndef AK_PACK_BIND_H
-#define AK_PACK_BIND_H
+#ifndef AK_ENGINE_PACK_BIND_H
+#define AK_ENGINE_PACK_BIND_H
 
 #include "engine/pack/pack.h"
 

@@ -4,8 +4,8 @@
  *
  * The key covers the model file (size, time, everything except tensors), the backend, each weight's
  * place in the block, and what the backend's packer makes of a synthetic weight of each type. */
-#ifndef AK_PACK_CACHE_H
-#define AK_PACK_CACHE_H
+#ifndef AK_ENGINE_PACK_CACHE_H
+#define AK_ENGINE_PACK_CACHE_H
 
 #include "engine/pack/pack.h"
 #include "files/store/store.h"

@@ -3,8 +3,8 @@
  * commands over its slots, engine/cpu/ and opencl/ read the packed bytes, engine/backends/ divides
  * the weights between two backends, api/ sums their sizes, and bench/ packs weights of its own.
  * conversion/convert/ and conversion/compress/ read bound weights without packing them. */
-#ifndef AK_PACK_PACK_H
-#define AK_PACK_PACK_H
+#ifndef AK_ENGINE_PACK_PACK_H
+#define AK_ENGINE_PACK_PACK_H
 
 #include <stdatomic.h>
 

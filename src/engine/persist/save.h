@@ -11,8 +11,8 @@
  * only if rounding is relaxed; otherwise results are the same bits everywhere.
  *
  * Not supported for encoders, models with recurrent state, and KV pages on a device. */
-#ifndef AK_PERSIST_SAVE_H
-#define AK_PERSIST_SAVE_H
+#ifndef AK_ENGINE_PERSIST_SAVE_H
+#define AK_ENGINE_PERSIST_SAVE_H
 
 #include "engine/session/session.h"
 #include "files/store/store.h"

@@ -5,8 +5,8 @@
  * candidates' logits. They are summed in doubles, in a fixed order, so every machine samples the
  * same tokens. Nothing is allocated. Only the collecting functions and ak_sample_refresh may leave
  * no candidate; the other functions need at least one and leave at least one. */
-#ifndef AK_SAMPLE_CANDIDATES_H
-#define AK_SAMPLE_CANDIDATES_H
+#ifndef AK_ENGINE_SAMPLE_CANDIDATES_H
+#define AK_ENGINE_SAMPLE_CANDIDATES_H
 
 #include <stdbool.h>
 #include <stdint.h>

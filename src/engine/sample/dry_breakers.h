@@ -3,8 +3,8 @@
  * A breaker may begin inside one token and end in later ones. For each token of the vocabulary the
  * table says whether its text contains the whole string or ends in a prefix of it (the head). After
  * a prefix the rest of the string, as the tokenizer encodes it, must follow (the tail). */
-#ifndef AK_SAMPLE_DRY_BREAKERS_H
-#define AK_SAMPLE_DRY_BREAKERS_H
+#ifndef AK_ENGINE_SAMPLE_DRY_BREAKERS_H
+#define AK_ENGINE_SAMPLE_DRY_BREAKERS_H
 
 #include <stdint.h>
 

@@ -13,8 +13,8 @@
  *   filters are; there XTC and typical may drop that token.
  * - One generator gives all random numbers; there each sampler has its own, of the same seed.
  * - Probabilities below e^-87 of the most likely token are 0. */
-#ifndef AK_SAMPLE_SAMPLER_H
-#define AK_SAMPLE_SAMPLER_H
+#ifndef AK_ENGINE_SAMPLE_SAMPLER_H
+#define AK_ENGINE_SAMPLE_SAMPLER_H
 
 #include "base/error.h"
 #include "engine/sample/candidates.h"

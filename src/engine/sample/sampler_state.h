@@ -1,7 +1,7 @@
 /* Internals of a sampler, private to this folder and its tests: recent tokens, chain, penalties,
  * DRY, Mirostat and adaptive-p. sampler.c creates it, sample.c runs it. */
-#ifndef AK_SAMPLE_SAMPLER_STATE_H
-#define AK_SAMPLE_SAMPLER_STATE_H
+#ifndef AK_ENGINE_SAMPLE_SAMPLER_STATE_H
+#define AK_ENGINE_SAMPLE_SAMPLER_STATE_H
 
 #include <assert.h>
 #include <stdint.h>

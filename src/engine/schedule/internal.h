@@ -1,6 +1,6 @@
 /* Internals of the scheduler, private to this folder. */
-#ifndef AK_SCHEDULE_INTERNAL_H
-#define AK_SCHEDULE_INTERNAL_H
+#ifndef AK_ENGINE_SCHEDULE_INTERNAL_H
+#define AK_ENGINE_SCHEDULE_INTERNAL_H
 
 #include <pthread.h>
 

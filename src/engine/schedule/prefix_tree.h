@@ -4,8 +4,8 @@
  *
  * The tree holds a reference to each of its pages. A page that nothing else holds can be evicted.
  * Not for models with recurrent state, which pages do not have. */
-#ifndef AK_SCHEDULE_PREFIX_TREE_H
-#define AK_SCHEDULE_PREFIX_TREE_H
+#ifndef AK_ENGINE_SCHEDULE_PREFIX_TREE_H
+#define AK_ENGINE_SCHEDULE_PREFIX_TREE_H
 
 #include "engine/session/kv.h"
 

@@ -16,8 +16,8 @@
  *
  * No decision of the scheduler changes a text: passes give the same bits however tokens are
  * divided among them. */
-#ifndef AK_SCHEDULE_SCHEDULE_H
-#define AK_SCHEDULE_SCHEDULE_H
+#ifndef AK_ENGINE_SCHEDULE_SCHEDULE_H
+#define AK_ENGINE_SCHEDULE_SCHEDULE_H
 
 #include "engine/session/session.h"
 

@@ -1,7 +1,7 @@
 /* Calibration of the backend at load, and its result in the cache folder: a machine is measured
  * once, or at each load without a cache. */
-#ifndef AK_SESSION_CALIBRATION_H
-#define AK_SESSION_CALIBRATION_H
+#ifndef AK_ENGINE_SESSION_CALIBRATION_H
+#define AK_ENGINE_SESSION_CALIBRATION_H
 
 #include "engine/backend/profile.h"
 #include "engine/pack/pack.h"

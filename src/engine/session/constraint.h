@@ -1,7 +1,7 @@
 /* Grammar constraint of a model's text: samples among the tokens that the matcher allows. Also the
  * token trie that all matchers of a model share; model.c creates and frees it. */
-#ifndef AK_SESSION_CONSTRAINT_H
-#define AK_SESSION_CONSTRAINT_H
+#ifndef AK_ENGINE_SESSION_CONSTRAINT_H
+#define AK_ENGINE_SESSION_CONSTRAINT_H
 
 #include "engine/sample/sampler.h"
 #include "text/grammar/matcher.h"

@@ -1,7 +1,7 @@
 /* A rank that follows rank 0: loads the models that rank 0 loads, each rank its shard, and runs
  * their passes. model.c sends what is loaded; api/comm.c follows. */
-#ifndef AK_SESSION_FOLLOW_H
-#define AK_SESSION_FOLLOW_H
+#ifndef AK_ENGINE_SESSION_FOLLOW_H
+#define AK_ENGINE_SESSION_FOLLOW_H
 
 #include "engine/backends/ranks.h"
 #include "engine/session/model.h"

@@ -10,8 +10,8 @@
  *
  * The recurrent state is that after `state_length` tokens. After a rewind, or in a shorter fork, it
  * is recomputed before the next pass. */
-#ifndef AK_SESSION_KV_H
-#define AK_SESSION_KV_H
+#ifndef AK_ENGINE_SESSION_KV_H
+#define AK_ENGINE_SESSION_KV_H
 
 #include "engine/backend/backend.h"
 

@@ -1,7 +1,7 @@
 /* Loaded model: weights, dispatch tables and tokenizer. It is immutable, except for the token trie,
  * which the first grammar builds under a lock; sessions and threads share it. */
-#ifndef AK_SESSION_MODEL_H
-#define AK_SESSION_MODEL_H
+#ifndef AK_ENGINE_SESSION_MODEL_H
+#define AK_ENGINE_SESSION_MODEL_H
 
 #include "engine/backend/profile.h"
 #include "engine/backends/ranks.h"

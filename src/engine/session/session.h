@@ -3,8 +3,8 @@
  * A session belongs to one thread at a time; the model is shared and only read. All memory is
  * allocated at creation, except for the sampled, the hidden and the encoder's table: each is
  * prepared once, when it is first needed. */
-#ifndef AK_SESSION_SESSION_H
-#define AK_SESSION_SESSION_H
+#ifndef AK_ENGINE_SESSION_SESSION_H
+#define AK_ENGINE_SESSION_SESSION_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  *
  * Values are activation slots. The first failure is kept: later calls do nothing and the build ends
  * with its message, so emission needs no checks. */
-#ifndef AK_MODEL_BUILD_H
-#define AK_MODEL_BUILD_H
+#ifndef AK_ENGINE_SPEC_BUILD_H
+#define AK_ENGINE_SPEC_BUILD_H
 
 #include "base/error.h"
 #include "engine/op/op.h"

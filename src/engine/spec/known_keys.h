@@ -7,8 +7,8 @@
  *     NAME?=VALUE    … where null is a value too: none
  *
  * A key that no list has is an error that names it (known_keys.c): it may change the result. */
-#ifndef AK_MODEL_KNOWN_KEYS_H
-#define AK_MODEL_KNOWN_KEYS_H
+#ifndef AK_ENGINE_SPEC_KNOWN_KEYS_H
+#define AK_ENGINE_SPEC_KNOWN_KEYS_H
 
 #include "files/weights/provider.h"
 

@@ -4,8 +4,8 @@
  * synthetic models with it; engine/backend/, engine/backends/, engine/cpu/, opencl/, api/,
  * engine/generate/ and engine/persist/ read its members. Each architecture is implemented by one
  * file of this folder, which defines a struct ak_family. */
-#ifndef AK_MODEL_MODEL_H
-#define AK_MODEL_MODEL_H
+#ifndef AK_ENGINE_SPEC_MODEL_H
+#define AK_ENGINE_SPEC_MODEL_H
 
 #include "engine/spec/build.h"
 #include "engine/spec/known_keys.h"

@@ -1,8 +1,8 @@
 /* Helpers for stored blocks: little-endian 16-bit floats at any address, arithmetic of quantizers,
  * packed scales. Also the blocks of quantized KV caches (Q8_0, Q4_0), of composed tensors (A4, A5,
  * A8, F8) and of recoded types (V2, V3, V4). */
-#ifndef AK_QUANT_BLOCK_H
-#define AK_QUANT_BLOCK_H
+#ifndef AK_FILES_QUANT_BLOCK_H
+#define AK_FILES_QUANT_BLOCK_H
 
 #include <math.h>
 

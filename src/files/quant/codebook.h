@@ -1,7 +1,7 @@
 /* Codebooks of vectors: an index of a stored block selects 8 elements (IQ1, IQ2) or 4 (IQ3), whose
  * signs stand elsewhere (IQ2, IQ3). */
-#ifndef AK_QUANT_CODEBOOK_H
-#define AK_QUANT_CODEBOOK_H
+#ifndef AK_FILES_QUANT_CODEBOOK_H
+#define AK_FILES_QUANT_CODEBOOK_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Blocks of the types of one to three bits as indices of a table of numbers, which are what
  * dequantizing and recoding need of them. */
-#ifndef AK_QUANT_INDICES_H
-#define AK_QUANT_INDICES_H
+#ifndef AK_FILES_QUANT_INDICES_H
+#define AK_FILES_QUANT_INDICES_H
 
 #include "files/quant/block.h"
 

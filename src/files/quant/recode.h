@@ -1,8 +1,8 @@
 /* Recoding: stored blocks as blocks of another type that kernels multiply fast. Every element keeps
  * its value; a block takes more bytes. So types with large codebooks, or digits to the base 3, need
  * no kernels. */
-#ifndef AK_QUANT_RECODE_H
-#define AK_QUANT_RECODE_H
+#ifndef AK_FILES_QUANT_RECODE_H
+#define AK_FILES_QUANT_RECODE_H
 
 #include "files/quant/type.h"
 

@@ -1,6 +1,6 @@
 /* Types of stored weights: name, block size, and reference conversions that define their values. */
-#ifndef AK_QUANT_TYPE_H
-#define AK_QUANT_TYPE_H
+#ifndef AK_FILES_QUANT_TYPE_H
+#define AK_FILES_QUANT_TYPE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -28,8 +28,8 @@
  *
  * Whoever maps packed weights holds a shared lock (flock), so that the limit of the folder removes
  * nothing that is in use. */
-#ifndef AK_STORE_STORE_H
-#define AK_STORE_STORE_H
+#ifndef AK_FILES_STORE_STORE_H
+#define AK_FILES_STORE_STORE_H
 
 #include "base/error.h"
 #include "base/hash.h"

@@ -1,8 +1,8 @@
 /* LoRA adapter file: pairs of small matrices, each of which adds factor · b · a to a weight. It is
  * a GGUF file (adapter.c) or a PEFT folder (peft.c). engine/session/ opens it, and
  * engine/pack/adapter.c binds the pairs to a model. */
-#ifndef AK_WEIGHTS_ADAPTER_H
-#define AK_WEIGHTS_ADAPTER_H
+#ifndef AK_FILES_WEIGHTS_ADAPTER_H
+#define AK_FILES_WEIGHTS_ADAPTER_H
 
 #include "files/weights/provider.h"
 

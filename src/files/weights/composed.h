@@ -18,8 +18,8 @@
  * If adjacent columns belong to different groups, columns may be reordered so that any 32 share
  * one group; activations are reordered alike. Dequantized rows are in stored order.
  */
-#ifndef AK_WEIGHTS_COMPOSED_H
-#define AK_WEIGHTS_COMPOSED_H
+#ifndef AK_FILES_WEIGHTS_COMPOSED_H
+#define AK_FILES_WEIGHTS_COMPOSED_H
 
 #include "files/weights/provider.h"
 

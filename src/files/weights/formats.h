@@ -2,8 +2,8 @@
  * type numbers, aligned copies of tensors. Private to files/weights/, except that api/registry.c
  * lists quantizations and types, conversion/convert/ writes type numbers, and conversion/compress/
  * writes folders of arrays. */
-#ifndef AK_WEIGHTS_FORMATS_H
-#define AK_WEIGHTS_FORMATS_H
+#ifndef AK_FILES_WEIGHTS_FORMATS_H
+#define AK_FILES_WEIGHTS_FORMATS_H
 
 #include <pthread.h>
 

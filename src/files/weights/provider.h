@@ -4,8 +4,8 @@
  * reads vocabularies. files/store/ takes its fingerprint; engine/cpu/, opencl/, engine/backend/ and
  * engine/dispatch/ use tensor views. Once its overrides are set, a provider is immutable and
  * thread-safe. */
-#ifndef AK_WEIGHTS_PROVIDER_H
-#define AK_WEIGHTS_PROVIDER_H
+#ifndef AK_FILES_WEIGHTS_PROVIDER_H
+#define AK_FILES_WEIGHTS_PROVIDER_H
 
 #include "base/error.h"
 #include "base/file.h"

@@ -2,8 +2,8 @@
  * in the file. files/weights/ finds tensors by role, engine/spec/ declares the roles of an
  * architecture, and engine/pack/, engine/dispatch/ and conversion/convert/ look up weights by role.
  * api/ shows the names of roles; engine/backends/, opencl/ and bench/ use only AK_ROLE_NO_LAYER. */
-#ifndef AK_OP_ROLE_H
-#define AK_OP_ROLE_H
+#ifndef AK_FILES_WEIGHTS_ROLE_H
+#define AK_FILES_WEIGHTS_ROLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

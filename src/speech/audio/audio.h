@@ -4,8 +4,8 @@
  * memory does not grow with the length.
  *
  * Built without these libraries, it opens samples alone. */
-#ifndef AK_AUDIO_AUDIO_H
-#define AK_AUDIO_AUDIO_H
+#ifndef AK_SPEECH_AUDIO_AUDIO_H
+#define AK_SPEECH_AUDIO_AUDIO_H
 
 #include <stddef.h>
 #include <stdint.h>

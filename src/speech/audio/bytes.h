@@ -1,7 +1,7 @@
 /* The bytes of a file, read with pread through a window, and numbers in them. Scanners of audio
  * files use it: what they read may be shorter than its headers say, and may change. */
-#ifndef AK_AUDIO_BYTES_H
-#define AK_AUDIO_BYTES_H
+#ifndef AK_SPEECH_AUDIO_BYTES_H
+#define AK_SPEECH_AUDIO_BYTES_H
 
 #include <stdbool.h>
 #include <stddef.h>

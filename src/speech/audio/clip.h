@@ -1,8 +1,8 @@
 /* The log-mel frames of one clip, window by window, as openai/whisper makes them of the whole: the
  * clip's end is followed by zeros, and one maximum normalizes all frames. Two passes over the
  * audio, the first for that maximum, so that an hour needs no more memory than a minute. */
-#ifndef AK_AUDIO_CLIP_H
-#define AK_AUDIO_CLIP_H
+#ifndef AK_SPEECH_AUDIO_CLIP_H
+#define AK_SPEECH_AUDIO_CLIP_H
 
 #include <stdbool.h>
 

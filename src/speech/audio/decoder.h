@@ -1,6 +1,6 @@
 /* libsndfile on one part of an audio file: float frames, channels interleaved. */
-#ifndef AK_AUDIO_DECODER_H
-#define AK_AUDIO_DECODER_H
+#ifndef AK_SPEECH_AUDIO_DECODER_H
+#define AK_SPEECH_AUDIO_DECODER_H
 
 #include "speech/audio/parts.h"
 

@@ -1,6 +1,6 @@
 /* Audio and video files that are recognized and not decoded, so that messages name them. */
-#ifndef AK_AUDIO_FOREIGN_H
-#define AK_AUDIO_FOREIGN_H
+#ifndef AK_SPEECH_AUDIO_FOREIGN_H
+#define AK_SPEECH_AUDIO_FOREIGN_H
 
 #include "speech/audio/bytes.h"
 #include "base/error.h"

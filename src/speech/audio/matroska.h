@@ -1,7 +1,7 @@
 /* Matroska's sound tracks (RFC 9559) as a stream that libsndfile reads. speech/audio/matroska.c
  * finds the track and its packets, speech/audio/track.c writes them to the spool. */
-#ifndef AK_AUDIO_MATROSKA_H
-#define AK_AUDIO_MATROSKA_H
+#ifndef AK_SPEECH_AUDIO_MATROSKA_H
+#define AK_SPEECH_AUDIO_MATROSKA_H
 
 #include "speech/audio/ogg_pages.h"
 

@@ -5,8 +5,8 @@
  *
  * The same bits on every machine: sums in double precision in one order. They are within 2e-7 of
  * exact ones, where float32 FFTs are within 1e-5. */
-#ifndef AK_AUDIO_MEL_H
-#define AK_AUDIO_MEL_H
+#ifndef AK_SPEECH_AUDIO_MEL_H
+#define AK_SPEECH_AUDIO_MEL_H
 
 #include "base/error.h"
 

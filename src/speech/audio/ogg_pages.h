@@ -1,6 +1,6 @@
 /* Packets as the pages of an Ogg stream (RFC 3533), written to a scan's spool. */
-#ifndef AK_AUDIO_OGG_PAGES_H
-#define AK_AUDIO_OGG_PAGES_H
+#ifndef AK_SPEECH_AUDIO_OGG_PAGES_H
+#define AK_SPEECH_AUDIO_OGG_PAGES_H
 
 #include "speech/audio/scan.h"
 

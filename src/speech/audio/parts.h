@@ -5,8 +5,8 @@
  * Scanners, one per family of containers (scan.h), find where a part ends. They correct headers
  * that were written before the length was known, and rewrite what libsndfile does not read (Opus in
  * WebM, FLAC in Ogg) to a temporary file in a form that it does read. */
-#ifndef AK_AUDIO_PARTS_H
-#define AK_AUDIO_PARTS_H
+#ifndef AK_SPEECH_AUDIO_PARTS_H
+#define AK_SPEECH_AUDIO_PARTS_H
 
 #include "speech/audio/spool.h"
 

@@ -1,8 +1,8 @@
 /* Ranges of a clip, as if they were a clip of their own: one after another, with silence between.
  * speech/audio/audio.c reads them for ak_audio_open_ranges; speech/vad/ finds them, and
  * speech/transcribe/ maps times back. */
-#ifndef AK_AUDIO_RANGES_H
-#define AK_AUDIO_RANGES_H
+#ifndef AK_SPEECH_AUDIO_RANGES_H
+#define AK_SPEECH_AUDIO_RANGES_H
 
 #include "speech/audio/audio.h"
 

@@ -1,6 +1,6 @@
 /* Scanners of audio files, one per family of containers, for speech/audio/parts.c. */
-#ifndef AK_AUDIO_SCAN_H
-#define AK_AUDIO_SCAN_H
+#ifndef AK_SPEECH_AUDIO_SCAN_H
+#define AK_SPEECH_AUDIO_SCAN_H
 
 #include "speech/audio/bytes.h"
 #include "speech/audio/parts.h"

@@ -1,7 +1,7 @@
 /* A temporary file without a name, in TMPDIR or /tmp, that is appended to and then read: what comes
  * through a pipe or from memory, and streams that are rewritten for the decoders. */
-#ifndef AK_AUDIO_SPOOL_H
-#define AK_AUDIO_SPOOL_H
+#ifndef AK_SPEECH_AUDIO_SPOOL_H
+#define AK_SPEECH_AUDIO_SPOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * dynamic time warping turns its weights into a time for each token. As find_alignment() of
  * openai/whisper's timing.py. speech/transcribe/ has the scores, words.c makes words of the times.
  */
-#ifndef AK_SPEECH_ALIGN_H
-#define AK_SPEECH_ALIGN_H
+#ifndef AK_SPEECH_SEARCH_ALIGN_H
+#define AK_SPEECH_SEARCH_ALIGN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* One window of speech as tokens: greedy, sampled or by beam search, as openai/whisper's
  * decoding.py does it. A model is seen through a few functions, so that the search is tested
  * without one. */
-#ifndef AK_SPEECH_DECODE_H
-#define AK_SPEECH_DECODE_H
+#ifndef AK_SPEECH_SEARCH_DECODE_H
+#define AK_SPEECH_SEARCH_DECODE_H
 
 #include "speech/search/rules.h"
 

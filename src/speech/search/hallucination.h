@@ -1,8 +1,8 @@
 /* Text that Whisper makes up where nothing is said: segments of improbable, very short or very long
  * words with silence around them, as hallucination_silence_threshold of openai/whisper's
  * transcribe() finds them. */
-#ifndef AK_SPEECH_HALLUCINATION_H
-#define AK_SPEECH_HALLUCINATION_H
+#ifndef AK_SPEECH_SEARCH_HALLUCINATION_H
+#define AK_SPEECH_SEARCH_HALLUCINATION_H
 
 #include "speech/search/transcribe.h"
 

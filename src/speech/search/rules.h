@@ -2,8 +2,8 @@
  * ids of the special tokens and languages, and the rules of timestamps. speech/search/ applies them
  * before it samples or searches; speech/transcribe/ finds languages and suppressed tokens;
  * conversion/convert/ names the special tokens. */
-#ifndef AK_SPEECH_RULES_H
-#define AK_SPEECH_RULES_H
+#ifndef AK_SPEECH_SEARCH_RULES_H
+#define AK_SPEECH_SEARCH_RULES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * that is cut off, or a model that makes a mistake, leaves bytes that are no characters. As in
  * openai/whisper, whose tokens are decoded with errors="replace", U+FFFD stands for them in
  * everything that a host sees. */
-#ifndef AK_SPEECH_TEXT_H
-#define AK_SPEECH_TEXT_H
+#ifndef AK_SPEECH_SEARCH_TEXT_H
+#define AK_SPEECH_SEARCH_TEXT_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Word times of a window's segments: the decoder runs over its text once more, and cross-attention
  * tells when each token is said. */
-#ifndef AK_SPEECH_TIMING_H
-#define AK_SPEECH_TIMING_H
+#ifndef AK_SPEECH_SEARCH_TIMING_H
+#define AK_SPEECH_SEARCH_TIMING_H
 
 #include "speech/search/transcribe.h"
 

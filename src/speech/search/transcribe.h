@@ -2,8 +2,8 @@
  * it: a window that is decoded badly is decoded again at a higher temperature, one without speech
  * is skipped, the next window begins at the last time that was written, and the text so far is its
  * prompt. */
-#ifndef AK_SPEECH_TRANSCRIBE_H
-#define AK_SPEECH_TRANSCRIBE_H
+#ifndef AK_SPEECH_SEARCH_TRANSCRIBE_H
+#define AK_SPEECH_SEARCH_TRANSCRIBE_H
 
 #include "base/buffer.h"
 #include "speech/search/align.h"

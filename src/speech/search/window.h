@@ -1,6 +1,6 @@
 /* The text of one window: decoded again, warmer, where it repeats itself or is improbable. */
-#ifndef AK_SPEECH_WINDOW_H
-#define AK_SPEECH_WINDOW_H
+#ifndef AK_SPEECH_SEARCH_WINDOW_H
+#define AK_SPEECH_SEARCH_WINDOW_H
 
 #include "speech/search/transcribe.h"
 

@@ -1,8 +1,8 @@
 /* Words of a window's segments with their times, as add_word_timestamps() of openai/whisper's
  * timing.py makes them: tokens become words, punctuation joins the word beside it, and words too
  * long to be true are shortened. */
-#ifndef AK_SPEECH_WORDS_H
-#define AK_SPEECH_WORDS_H
+#ifndef AK_SPEECH_SEARCH_WORDS_H
+#define AK_SPEECH_SEARCH_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

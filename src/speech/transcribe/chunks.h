@@ -1,8 +1,8 @@
 /* The speech of a clip in chunks that fit a window each, which is what --vad transcribes, and their
  * times as those of the clip. A chunk has ranges of speech with 0.1 s of silence between, as
  * whisper.cpp joins them, and ends in a pause, as in faster-whisper's batched mode. */
-#ifndef AK_TRANSCRIBE_CHUNKS_H
-#define AK_TRANSCRIBE_CHUNKS_H
+#ifndef AK_SPEECH_TRANSCRIBE_CHUNKS_H
+#define AK_SPEECH_TRANSCRIBE_CHUNKS_H
 
 #include "speech/transcribe/transcribe.h"
 #include "speech/vad/detect.h"

@@ -1,8 +1,8 @@
 /* A grammar on the text of each window, for commands and forms: what may follow the tokens that a
  * beam or sample has written. The state of a text follows from its tokens, so the search copies
  * none; the matcher has the transitions and masks of all texts in its caches. One thread. */
-#ifndef AK_TRANSCRIBE_GRAMMAR_H
-#define AK_TRANSCRIBE_GRAMMAR_H
+#ifndef AK_SPEECH_TRANSCRIBE_GRAMMAR_H
+#define AK_SPEECH_TRANSCRIBE_GRAMMAR_H
 
 #include "engine/session/constraint.h"
 #include "speech/search/decode.h"

@@ -1,8 +1,8 @@
 /* A window of speech in a session, and the texts that are decoded over it: encoder and decoder
  * behind the functions that speech/search/ calls. The window is a sequence with K and V for
  * cross-attention, the texts are sequences that fork. */
-#ifndef AK_TRANSCRIBE_LANE_H
-#define AK_TRANSCRIBE_LANE_H
+#ifndef AK_SPEECH_TRANSCRIBE_LANE_H
+#define AK_SPEECH_TRANSCRIBE_LANE_H
 
 #include "speech/audio/clip.h"
 #include "base/buffer.h"

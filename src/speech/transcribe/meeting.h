@@ -3,8 +3,8 @@
  * all lanes wait for the session, the decoder's passes that they ask for become one.
  *
  * Without threads, one lane runs in the thread of the call, and everything happens at once. */
-#ifndef AK_TRANSCRIBE_MEETING_H
-#define AK_TRANSCRIBE_MEETING_H
+#ifndef AK_SPEECH_TRANSCRIBE_MEETING_H
+#define AK_SPEECH_TRANSCRIBE_MEETING_H
 
 #include "engine/session/session.h"
 

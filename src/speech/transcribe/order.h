@@ -1,6 +1,6 @@
 /* Segments of a clip's parts, reported in the order of the parts, however the parts run. */
-#ifndef AK_TRANSCRIBE_ORDER_H
-#define AK_TRANSCRIBE_ORDER_H
+#ifndef AK_SPEECH_TRANSCRIBE_ORDER_H
+#define AK_SPEECH_TRANSCRIBE_ORDER_H
 
 #include "akunu/speech.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* What is asked for of a clip, as speech/search/ takes it. */
-#ifndef AK_TRANSCRIBE_PLAN_H
-#define AK_TRANSCRIBE_PLAN_H
+#ifndef AK_SPEECH_TRANSCRIBE_PLAN_H
+#define AK_SPEECH_TRANSCRIBE_PLAN_H
 
 #include "text/grammar/grammar.h"
 #include "engine/session/model.h"

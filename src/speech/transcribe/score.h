@@ -1,7 +1,7 @@
 /* A window's text once more through the decoder, for the times of its words: probabilities of the
  * tokens, and the scores of the heads that follow the audio. */
-#ifndef AK_TRANSCRIBE_SCORE_H
-#define AK_TRANSCRIBE_SCORE_H
+#ifndef AK_SPEECH_TRANSCRIBE_SCORE_H
+#define AK_SPEECH_TRANSCRIBE_SCORE_H
 
 #include "engine/session/session.h"
 #include "speech/search/align.h"

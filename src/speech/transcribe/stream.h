@@ -1,8 +1,8 @@
 /* Transcribes speech while it is spoken. The last seconds are transcribed again whenever half a
  * second is new; words that two transcriptions in a row begin with are final (local agreement:
  * Macháček, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System", 2023). */
-#ifndef AK_TRANSCRIBE_STREAM_H
-#define AK_TRANSCRIBE_STREAM_H
+#ifndef AK_SPEECH_TRANSCRIBE_STREAM_H
+#define AK_SPEECH_TRANSCRIBE_STREAM_H
 
 #include "speech/transcribe/transcribe.h"
 

@@ -1,7 +1,7 @@
 /* Tokens that a transcription does not write, as openai/whisper chooses them: special ones, and
  * those of symbols that nobody says, such as ♪ and brackets. */
-#ifndef AK_TRANSCRIBE_SUPPRESS_H
-#define AK_TRANSCRIBE_SUPPRESS_H
+#ifndef AK_SPEECH_TRANSCRIBE_SUPPRESS_H
+#define AK_SPEECH_TRANSCRIBE_SUPPRESS_H
 
 #include "speech/search/rules.h"
 #include "text/tokenizer/tokenizer.h"

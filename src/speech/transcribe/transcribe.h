@@ -1,7 +1,7 @@
 /* Transcribes audio with a session of a speech model: runs encoder and decoder for the windows and
  * texts of speech/search/. */
-#ifndef AK_TRANSCRIBE_TRANSCRIBE_H
-#define AK_TRANSCRIBE_TRANSCRIBE_H
+#ifndef AK_SPEECH_TRANSCRIBE_TRANSCRIBE_H
+#define AK_SPEECH_TRANSCRIBE_TRANSCRIBE_H
 
 #include "akunu/speech.h"
 #include "speech/audio/clip.h"

@@ -1,8 +1,8 @@
 /* Clips, divided among lanes: whole ones, whose windows follow one another, and those of which the
  * speech alone is transcribed, chunk by chunk. A lane takes the next chunk, or opens the next clip.
  * Segments of a clip are reported in the order of its chunks. */
-#ifndef AK_TRANSCRIBE_WORK_H
-#define AK_TRANSCRIBE_WORK_H
+#ifndef AK_SPEECH_TRANSCRIBE_WORK_H
+#define AK_SPEECH_TRANSCRIBE_WORK_H
 
 #include "speech/transcribe/lane.h"
 #include "speech/transcribe/transcribe.h"

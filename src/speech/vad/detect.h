@@ -1,7 +1,7 @@
 /* Where a clip has speech: its ranges, and chunks of them for an encoder's window. The clip is read
  * once, a piece at a time. */
-#ifndef AK_VAD_DETECT_H
-#define AK_VAD_DETECT_H
+#ifndef AK_SPEECH_VAD_DETECT_H
+#define AK_SPEECH_VAD_DETECT_H
 
 #include "speech/vad/segments.h"
 #include "speech/vad/silero.h"

@@ -1,8 +1,8 @@
 /* Ranges of speech from the probabilities of 32 ms each, as whisper.cpp finds them: speech begins
  * at a threshold and ends with a pause; ranges that are near each other become one, short ones are
  * dropped, the others are padded. */
-#ifndef AK_VAD_SEGMENTS_H
-#define AK_VAD_SEGMENTS_H
+#ifndef AK_SPEECH_VAD_SEGMENTS_H
+#define AK_SPEECH_VAD_SEGMENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

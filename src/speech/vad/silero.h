@@ -18,8 +18,8 @@
  *
  *     file.c     the reader: checks, and the layout that the products read
  *     silero.c   the network */
-#ifndef AK_VAD_SILERO_H
-#define AK_VAD_SILERO_H
+#ifndef AK_SPEECH_VAD_SILERO_H
+#define AK_SPEECH_VAD_SILERO_H
 
 #include "base/error.h"
 

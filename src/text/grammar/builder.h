@@ -3,8 +3,8 @@
  * The builder keeps the first failure and ignores what is built after it, so a caller only checks
  * the result of ak_gb_finish. Constructors simplify: an empty sequence is AK_GB_EMPTY, a sequence
  * that contains AK_GB_NOTHING is AK_GB_NOTHING. */
-#ifndef AK_GRAMMAR_BUILDER_H
-#define AK_GRAMMAR_BUILDER_H
+#ifndef AK_TEXT_GRAMMAR_BUILDER_H
+#define AK_TEXT_GRAMMAR_BUILDER_H
 
 #include "text/grammar/grammar.h"
 

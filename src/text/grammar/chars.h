@@ -1,7 +1,7 @@
 /* Character sets, and grammar expressions that spell one character of a set in bytes: as UTF-8, or
  * within a JSON string. */
-#ifndef AK_GRAMMAR_CHARS_H
-#define AK_GRAMMAR_CHARS_H
+#ifndef AK_TEXT_GRAMMAR_CHARS_H
+#define AK_TEXT_GRAMMAR_CHARS_H
 
 #include "text/grammar/builder.h"
 

@@ -1,8 +1,8 @@
 /* Deterministic finite automata (DFA) over characters, each a set of strings. schema/ uses them for
  * `pattern`, `format` and member names, since it needs intersections, differences and a test for
  * emptiness; subset.c makes them from patterns. */
-#ifndef AK_GRAMMAR_DFA_H
-#define AK_GRAMMAR_DFA_H
+#ifndef AK_TEXT_GRAMMAR_DFA_H
+#define AK_TEXT_GRAMMAR_DFA_H
 
 #include "text/grammar/chars.h"
 

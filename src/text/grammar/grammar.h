@@ -9,8 +9,8 @@
  * Grammars come from GBNF (gbnf.c), from JSON Schema (schema/schema.h), from the tools of a request
  * (text/toolcall/), or from C (builder.h). engine/session/, speech/transcribe/, api/ and bench/ run
  * them with a matcher. */
-#ifndef AK_GRAMMAR_GRAMMAR_H
-#define AK_GRAMMAR_GRAMMAR_H
+#ifndef AK_TEXT_GRAMMAR_GRAMMAR_H
+#define AK_TEXT_GRAMMAR_GRAMMAR_H
 
 #include <stdbool.h>
 #include <stddef.h>

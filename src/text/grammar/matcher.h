@@ -6,8 +6,8 @@
  * stacks are stored once, and so are equal sets. Transitions and masks are cached for each state.
  *
  * A matcher belongs to one thread; grammars and tries may be shared. */
-#ifndef AK_GRAMMAR_MATCHER_H
-#define AK_GRAMMAR_MATCHER_H
+#ifndef AK_TEXT_GRAMMAR_MATCHER_H
+#define AK_TEXT_GRAMMAR_MATCHER_H
 
 #include "text/grammar/grammar.h"
 #include "text/tokenizer/tokenizer.h"

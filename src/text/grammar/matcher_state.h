@@ -1,7 +1,7 @@
 /* State of a matcher: current PDA state, states to roll back to, mask cache. Private to matcher.c,
  * token_mask.c and forced.c, which implement matcher.h. */
-#ifndef AK_GRAMMAR_MATCHER_STATE_H
-#define AK_GRAMMAR_MATCHER_STATE_H
+#ifndef AK_TEXT_GRAMMAR_MATCHER_STATE_H
+#define AK_TEXT_GRAMMAR_MATCHER_STATE_H
 
 #include "text/grammar/pda.h"
 #include "text/grammar/token_trie.h"

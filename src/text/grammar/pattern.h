@@ -1,8 +1,8 @@
 /* Syntax tree of an ECMAScript regular expression, such as JSON Schema's `pattern`. pattern.c
  * parses it, with the classes of classes.c, and subset.c compiles it to a DFA. Other files use
  * ak_grammar_dfa_make_pattern of dfa.h, which does both. */
-#ifndef AK_GRAMMAR_PATTERN_H
-#define AK_GRAMMAR_PATTERN_H
+#ifndef AK_TEXT_GRAMMAR_PATTERN_H
+#define AK_TEXT_GRAMMAR_PATTERN_H
 
 #include "text/grammar/dfa.h"
 

@@ -4,8 +4,8 @@
  * A stack node is an expression, the position in it, and the node below. Nodes are hash-consed, so
  * stacks share tails. A state is an interned set of stack tops that wait for a byte or a token. It
  * is all that the matcher knows about the text so far. */
-#ifndef AK_GRAMMAR_PDA_H
-#define AK_GRAMMAR_PDA_H
+#ifndef AK_TEXT_GRAMMAR_PDA_H
+#define AK_TEXT_GRAMMAR_PDA_H
 
 #include "text/grammar/matcher.h"
 

@@ -1,8 +1,8 @@
 /* Internals of ak_grammar_token_trie: the vocabulary as a trie over bytes, so that a mask tests the
  * common beginning of tokens once. Built by token_trie.c, used by matcher.c, token_mask.c and
  * forced.c. */
-#ifndef AK_GRAMMAR_TOKEN_TRIE_H
-#define AK_GRAMMAR_TOKEN_TRIE_H
+#ifndef AK_TEXT_GRAMMAR_TOKEN_TRIE_H
+#define AK_TEXT_GRAMMAR_TOKEN_TRIE_H
 
 #include "text/grammar/matcher.h"
 

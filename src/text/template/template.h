@@ -4,8 +4,8 @@
  *     → ak_tmpl_set        templates by name, special tokens
  *     → ak_tmpl_render     JSON of messages, tools, … → jinja/ → the prompt
  */
-#ifndef AK_TEMPLATE_TEMPLATE_H
-#define AK_TEMPLATE_TEMPLATE_H
+#ifndef AK_TEXT_TEMPLATE_TEMPLATE_H
+#define AK_TEXT_TEMPLATE_TEMPLATE_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* Internals of the tokenizer: struct ak_tokenizer, the encoders of its models, and the forms in
  * which vocabularies write bytes (bytes.c). Private to this folder, except for tests/fuzz. */
-#ifndef AK_TOKENIZER_INTERNAL_H
-#define AK_TOKENIZER_INTERNAL_H
+#ifndef AK_TEXT_TOKENIZER_INTERNAL_H
+#define AK_TEXT_TOKENIZER_INTERNAL_H
 
 #include "base/refs.h"
 #include "text/tokenizer/merge.h"

@@ -1,8 +1,8 @@
 /* Internals of the loader of tokenizer.json. json_parts.c reads normalizer, pre-tokenizer, decoder
  * and post-processor, json_model.c the model and its vocabulary. json_tokenizer.c makes a tokenizer
  * from them. `where` begins messages about the JSON: "tokenizer.json: normalizer". */
-#ifndef AK_TOKENIZER_JSON_PARTS_H
-#define AK_TOKENIZER_JSON_PARTS_H
+#ifndef AK_TEXT_TOKENIZER_JSON_PARTS_H
+#define AK_TEXT_TOKENIZER_JSON_PARTS_H
 
 #include "base/json.h"
 #include "text/tokenizer/internal.h"

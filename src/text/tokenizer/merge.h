@@ -1,7 +1,7 @@
 /* Merge loop of both kinds of BPE (bpe.c, spm.c): merges neighbors, the smallest priority (a rank)
  * first, until no pair merges. O(n log n) for any text. */
-#ifndef AK_TOKENIZER_MERGE_H
-#define AK_TOKENIZER_MERGE_H
+#ifndef AK_TEXT_TOKENIZER_MERGE_H
+#define AK_TEXT_TOKENIZER_MERGE_H
 
 #include "base/error.h"
 

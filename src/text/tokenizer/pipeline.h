@@ -6,8 +6,8 @@
  * CLEAN_TEXT_GGUF) or replaces them by U+FFFD (PRECOMPILED without `per_grapheme`). Built by
  * json_*.c and pipeline_gguf.c; run by pipeline.c, normalize.c, split.c and the model's file
  * (bpe.c, unigram.c or wordpiece.c); written as GGUF keys by export.c. */
-#ifndef AK_TOKENIZER_PIPELINE_H
-#define AK_TOKENIZER_PIPELINE_H
+#ifndef AK_TEXT_TOKENIZER_PIPELINE_H
+#define AK_TEXT_TOKENIZER_PIPELINE_H
 
 #include "base/buffer.h"
 #include "base/error.h"

@@ -1,8 +1,8 @@
 /* Pre-tokenizer of byte-level BPE: splits text into words by the patterns the model was trained
  * with. GGUF files name theirs in tokenizer.ggml.pre ("smollm", "qwen2", …). Also the regular
  * expressions behind it, which pipelines use directly, and the patterns of BPE over characters. */
-#ifndef AK_TOKENIZER_PRETOKENIZE_H
-#define AK_TOKENIZER_PRETOKENIZE_H
+#ifndef AK_TEXT_TOKENIZER_PRETOKENIZE_H
+#define AK_TEXT_TOKENIZER_PRETOKENIZE_H
 
 #include "base/error.h"
 #include "files/weights/provider.h"

@@ -1,7 +1,7 @@
 /* A SentencePiece model as its file has it. sentencepiece.c reads it for ak_tok_from_sentencepiece
  * and for the slow tokenizers of Hugging Face folders (slow_spm.c). */
-#ifndef AK_TOKENIZER_SENTENCEPIECE_H
-#define AK_TOKENIZER_SENTENCEPIECE_H
+#ifndef AK_TEXT_TOKENIZER_SENTENCEPIECE_H
+#define AK_TEXT_TOKENIZER_SENTENCEPIECE_H
 
 #include "base/error.h"
 #include "files/weights/provider.h"

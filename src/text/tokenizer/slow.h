@@ -13,8 +13,8 @@
  * were made: tokenizers of Llama and Gemma add BOS unless add_bos_token is false, those of Llama
  * put a space before the text and after each control token unless `legacy` is false, and added
  * tokens keep their stated ids. */
-#ifndef AK_TOKENIZER_SLOW_H
-#define AK_TOKENIZER_SLOW_H
+#ifndef AK_TEXT_TOKENIZER_SLOW_H
+#define AK_TEXT_TOKENIZER_SLOW_H
 
 #include "base/json.h"
 #include "text/tokenizer/sentencepiece.h"

@@ -2,8 +2,8 @@
  * table, for unigram.c and wordpiece.c, and a matcher of special tokens.
  *
  * The bytes lie in one arena with one offset per token. The hash uses open addressing. */
-#ifndef AK_TOKENIZER_TOKEN_BYTES_H
-#define AK_TOKENIZER_TOKEN_BYTES_H
+#ifndef AK_TEXT_TOKENIZER_TOKEN_BYTES_H
+#define AK_TEXT_TOKENIZER_TOKEN_BYTES_H
 
 #include "base/error.h"
 #include "files/weights/provider.h"

@@ -2,8 +2,8 @@
  * files, from tokenizer.json or from SentencePiece's tokenizer.model.
  *
  * A tokenizer is immutable once created; all functions may run in several threads at once. */
-#ifndef AK_TOKENIZER_TOKENIZER_H
-#define AK_TOKENIZER_TOKENIZER_H
+#ifndef AK_TEXT_TOKENIZER_TOKENIZER_H
+#define AK_TEXT_TOKENIZER_TOKENIZER_H
 
 #include "base/buffer.h"
 #include "base/error.h"

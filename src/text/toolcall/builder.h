@@ -1,7 +1,7 @@
 /* Builder of the grammar that constrains a reply to valid tool calls: its state, and the functions
  * of grammar*.c. */
-#ifndef AK_TOOLCALL_BUILDER_H
-#define AK_TOOLCALL_BUILDER_H
+#ifndef AK_TEXT_TOOLCALL_BUILDER_H
+#define AK_TEXT_TOOLCALL_BUILDER_H
 
 #include "text/grammar/builder.h"
 #include "text/toolcall/toolcall.h"

@@ -6,8 +6,8 @@
  * call; the reason is in r->call_error) or AK_TC_FAILED (out of memory). Text from r->raw_begin is
  * kept during a call and becomes content if the call is malformed. r->scanned bounds rescans, so
  * the cost per byte is constant. */
-#ifndef AK_TOOLCALL_PARSER_H
-#define AK_TOOLCALL_PARSER_H
+#ifndef AK_TEXT_TOOLCALL_PARSER_H
+#define AK_TEXT_TOOLCALL_PARSER_H
 
 #include "base/buffer.h"
 #include "text/toolcall/scan.h"

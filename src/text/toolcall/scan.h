@@ -1,7 +1,7 @@
 /* Incremental scanners of values: a validator of JSON, byte by byte, and a converter of Python and
  * Gemma literals to JSON. */
-#ifndef AK_TOOLCALL_SCAN_H
-#define AK_TOOLCALL_SCAN_H
+#ifndef AK_TEXT_TOOLCALL_SCAN_H
+#define AK_TEXT_TOOLCALL_SCAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

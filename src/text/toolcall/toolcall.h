@@ -7,8 +7,8 @@
  *
  * The parser (call.c) and the grammar (grammar.c) read the same syntax, so the parser accepts what
  * a grammar allows. In `name_end`, `value` and `end` a space stands for any whitespace, or none. */
-#ifndef AK_TOOLCALL_TOOLCALL_H
-#define AK_TOOLCALL_TOOLCALL_H
+#ifndef AK_TEXT_TOOLCALL_TOOLCALL_H
+#define AK_TEXT_TOOLCALL_TOOLCALL_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* A server as a child process, and an HTTP client that sends what it is told, byte by byte. */
-#ifndef TESTS_SERVER_CLIENT_H
-#define TESTS_SERVER_CLIENT_H
+#ifndef AK_TESTS_APPS_SERVER_CLIENT_H
+#define AK_TESTS_APPS_SERVER_CLIENT_H
 
 #include "tests/test.h"
 #include <arpa/inet.h>

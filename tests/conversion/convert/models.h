@@ -1,7 +1,7 @@
 /* Folders of Hugging Face models without meaning, by their family's table of weights, and their
  * conversion. */
-#ifndef TESTS_CONVERT_MODELS_H
-#define TESTS_CONVERT_MODELS_H
+#ifndef AK_TESTS_CONVERSION_CONVERT_MODELS_H
+#define AK_TESTS_CONVERSION_CONVERT_MODELS_H
 
 #include "tests/test.h"
 #include <stdio.h>

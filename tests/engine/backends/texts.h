@@ -1,6 +1,6 @@
 /* The same texts on a model whose layers or weights are divided in several ways. */
-#ifndef TESTS_BACKENDS_TEXTS_H
-#define TESTS_BACKENDS_TEXTS_H
+#ifndef AK_TESTS_ENGINE_BACKENDS_TEXTS_H
+#define AK_TESTS_ENGINE_BACKENDS_TEXTS_H
 
 #include "engine/session/session.h"
 #include "tests/golden_model.h"

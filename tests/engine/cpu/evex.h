@@ -1,8 +1,8 @@
 /* A bundle for tests only: AVX-VNNI's products of packed types, compiled with the AVX-512 encoding
  * (EVEX, 256 bits) of the same instructions. It tests that code on machines that have AVX-512 VNNI
  * but no AVX-VNNI. EVEX_BUNDLE follows the last bundle's number. */
-#ifndef AK_TESTS_EVEX_H
-#define AK_TESTS_EVEX_H
+#ifndef AK_TESTS_ENGINE_CPU_EVEX_H
+#define AK_TESTS_ENGINE_CPU_EVEX_H
 
 #include "config.h"
 #include "engine/cpu/kernels.h"

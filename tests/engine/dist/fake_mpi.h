@@ -1,7 +1,7 @@
 /* What a test says to the fake Open MPI (fake_mpi.c), whose ranks are threads. test_dist.c gets
  * these functions by dlsym from the module that mpi.c opens too. */
-#ifndef TESTS_FAKE_MPI_H
-#define TESTS_FAKE_MPI_H
+#ifndef AK_TESTS_ENGINE_DIST_FAKE_MPI_H
+#define AK_TESTS_ENGINE_DIST_FAKE_MPI_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Audio files in memory for tests: tones that libsndfile encodes, bytes that are joined, cut and
  * changed, and what the library reads of them. */
-#ifndef AK_TESTS_AUDIO_CLIPS_H
-#define AK_TESTS_AUDIO_CLIPS_H
+#ifndef AK_TESTS_SPEECH_AUDIO_CLIPS_H
+#define AK_TESTS_SPEECH_AUDIO_CLIPS_H
 
 #include "tests/test.h"
 

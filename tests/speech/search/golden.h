@@ -1,7 +1,7 @@
 /* Numbers of the golden files in tests/data/speech, and the model that tests/golden/speech.py has
  * in place of a real one: a logit is a hash of the window, the tokens before and its own token. */
-#ifndef AK_TESTS_SPEECH_GOLDEN_H
-#define AK_TESTS_SPEECH_GOLDEN_H
+#ifndef AK_TESTS_SPEECH_SEARCH_GOLDEN_H
+#define AK_TESTS_SPEECH_SEARCH_GOLDEN_H
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* What the files of the bench command share: its tests, as the flags name them, and their results.
  * bench.c and bench_load.c measure, bench_breakdown.c divides a pass's time among operations,
  * bench_report.c prints, bench_tune.c writes chip profiles. Private to these files. */
-#ifndef AK_CLI_BENCH_H
-#define AK_CLI_BENCH_H
+#ifndef AK_APPS_CLI_BENCH_BENCH_H
+#define AK_APPS_CLI_BENCH_BENCH_H
 
 #include "akunu/akunu.h"
 #include "apps/common/load.h"

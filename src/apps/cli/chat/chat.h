@@ -1,8 +1,8 @@
 /* Interactive chat of the run command: the state of a conversation in the terminal, and the
  * functions of chat*.c. Functions that return int give an exit code, after a message unless it is
  * CLI_EXIT_OK. */
-#ifndef AK_CLI_CHAT_H
-#define AK_CLI_CHAT_H
+#ifndef AK_APPS_CLI_CHAT_CHAT_H
+#define AK_APPS_CLI_CHAT_CHAT_H
 
 #include <jansson.h>
 

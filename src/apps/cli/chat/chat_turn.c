@@ -82,7 +82,7 @@ static bool on_piece(size_t index, akunu_token token, const char *text, size_t n
     return !turn->out_of_memory && cli_output_flush(&turn->chat->out) && !cli_is_interrupted();
 }
 
-static bool turn_is_canceled(void *user)
+static bool turn_is_cancelled(void *user)
 {
     struct turn *turn = user;
     uint32_t done =
@@ -148,7 +148,7 @@ static int generate_turn(struct turn *turn)
     const struct akunu_ids rest = { turn->ids + turn->n_kept, turn->n_ids - turn->n_kept };
     chat->sampling.params.seed = (uint64_t)chat->seed;
     chat->generation.on_piece = on_piece;
-    chat->generation.cancel = turn_is_canceled;
+    chat->generation.cancel = turn_is_cancelled;
     chat->generation.user = turn;
 
     turn->progress = cli_progress_begin();

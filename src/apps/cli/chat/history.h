@@ -1,7 +1,7 @@
 /* What was typed in earlier chats: a file of lines, newest last, which several programs may read
  * and write at once. */
-#ifndef AK_CLI_HISTORY_H
-#define AK_CLI_HISTORY_H
+#ifndef AK_APPS_CLI_CHAT_HISTORY_H
+#define AK_APPS_CLI_CHAT_HISTORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

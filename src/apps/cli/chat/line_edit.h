@@ -1,8 +1,8 @@
 /* Line editor of interactive chats: reads lines of standard input. At a terminal and with libedit,
  * they can be edited and completed, and earlier ones recalled. Text typed while no call of
  * cli_line_read runs is not shown; the next call reads it. */
-#ifndef AK_CLI_LINE_EDIT_H
-#define AK_CLI_LINE_EDIT_H
+#ifndef AK_APPS_CLI_CHAT_LINE_EDIT_H
+#define AK_APPS_CLI_CHAT_LINE_EDIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

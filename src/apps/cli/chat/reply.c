@@ -49,7 +49,7 @@ static bool print_piece(size_t index, akunu_token token, const char *text, size_
     return !r->no_memory && cli_output_flush(&r->out) && !cli_is_interrupted();
 }
 
-static bool reply_is_canceled(void *user)
+static bool reply_is_cancelled(void *user)
 {
     struct cli_reply *r = user;
     uint32_t done = akunu_sequence_length(r->loaded.session, r->loaded.sequence);
@@ -137,7 +137,7 @@ static int generate_reply(struct cli_reply *r)
         return cli_fail_library();
     const struct akunu_ids rest = { r->ids + r->n_restored, r->n_ids - r->n_restored };
     r->generation.on_piece = print_piece;
-    r->generation.cancel = reply_is_canceled;
+    r->generation.cancel = reply_is_cancelled;
     r->generation.user = r;
     r->progress = cli_progress_begin();
     enum akunu_status status =

@@ -1,7 +1,7 @@
 /* State of the chat command. It reads a conversation, written by a program as JSON, and prints the
  * model's reply as text or as JSON. */
-#ifndef AK_CLI_REPLY_H
-#define AK_CLI_REPLY_H
+#ifndef AK_APPS_CLI_CHAT_REPLY_H
+#define AK_APPS_CLI_CHAT_REPLY_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* Facts of a model's file, read without loading the model: main type of its weights, parameters,
  * context, width; also as JSON. */
-#ifndef AK_CLI_FACTS_H
-#define AK_CLI_FACTS_H
+#ifndef AK_APPS_CLI_FILES_FACTS_H
+#define AK_APPS_CLI_FILES_FACTS_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Output of the inspect command as text or as JSON. Also the totals per type and the tensor hashes
  * that both print. */
-#ifndef AK_CLI_INSPECT_H
-#define AK_CLI_INSPECT_H
+#ifndef AK_APPS_CLI_FILES_INSPECT_H
+#define AK_APPS_CLI_FILES_INSPECT_H
 
 #include "akunu/akunu.h"
 #include "apps/common/output.h"

@@ -1,8 +1,8 @@
 /* A text as chunks of tokens, split as llama.cpp does, so that figures compare: if the model begins
  * texts with BOS, BOS precedes the text and replaces the first token of each chunk. What is left
  * over at the end is no chunk. */
-#ifndef AK_CLI_CHUNKS_H
-#define AK_CLI_CHUNKS_H
+#ifndef AK_APPS_CLI_QUALITY_CHUNKS_H
+#define AK_APPS_CLI_QUALITY_CHUNKS_H
 
 #include "apps/common/input.h"
 #include "apps/common/load.h"

@@ -1,8 +1,8 @@
 /* How far a model's predictions are from those of a base: the Kullback-Leibler divergence of each
  * position, and its statistics. Formulas and errors are those of llama-perplexity --kl-divergence,
  * so figures compare. */
-#ifndef AK_CLI_DIVERGENCE_H
-#define AK_CLI_DIVERGENCE_H
+#ifndef AK_APPS_CLI_QUALITY_DIVERGENCE_H
+#define AK_APPS_CLI_QUALITY_DIVERGENCE_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Questions with choices: reading them, the log-likelihood of each choice, results. Prompts and
  * scores are those of lm-evaluation-harness, so accuracies compare. */
-#ifndef AK_CLI_EVAL_H
-#define AK_CLI_EVAL_H
+#ifndef AK_APPS_CLI_QUALITY_EVAL_H
+#define AK_APPS_CLI_QUALITY_EVAL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * A record is two floats, scale and least log-probability, and 16 bits per token of the vocabulary
  * (one more if it is odd): log p = least + scale · value. What is more than 16 below the largest
  * counts as the least. */
-#ifndef AK_CLI_LOGITS_FILE_H
-#define AK_CLI_LOGITS_FILE_H
+#ifndef AK_APPS_CLI_QUALITY_LOGITS_FILE_H
+#define AK_APPS_CLI_QUALITY_LOGITS_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Files that appear under their name when they are whole: an interruption, an error or a full disk
  * leaves nothing behind, and an older file of the name stays. */
-#ifndef AK_CLI_NEW_FILE_H
-#define AK_CLI_NEW_FILE_H
+#ifndef AK_APPS_CLI_QUALITY_NEW_FILE_H
+#define AK_APPS_CLI_QUALITY_NEW_FILE_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* A loop over several threads, for work on the logits of a pass. */
-#ifndef AK_CLI_PARALLEL_H
-#define AK_CLI_PARALLEL_H
+#ifndef AK_APPS_CLI_QUALITY_PARALLEL_H
+#define AK_APPS_CLI_QUALITY_PARALLEL_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* How well a model predicts a text, and how far that is from what a base predicts. */
-#ifndef AK_CLI_PERPLEXITY_H
-#define AK_CLI_PERPLEXITY_H
+#ifndef AK_APPS_CLI_QUALITY_PERPLEXITY_H
+#define AK_APPS_CLI_QUALITY_PERPLEXITY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The page of report: sizes, speeds and losses of several models as HTML with plots. */
-#ifndef AK_CLI_REPORT_H
-#define AK_CLI_REPORT_H
+#ifndef AK_APPS_CLI_QUALITY_REPORT_H
+#define AK_APPS_CLI_QUALITY_REPORT_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* An answer while it is generated: content goes to standard output, and reasoning, which is no
  * result, is dimmed there, or goes to standard error if standard output is not a terminal. */
-#ifndef AK_CLI_ANSWER_H
-#define AK_CLI_ANSWER_H
+#ifndef AK_APPS_CLI_RUN_ANSWER_H
+#define AK_APPS_CLI_RUN_ANSWER_H
 
 #include "akunu/akunu.h"
 #include "apps/common/load.h"

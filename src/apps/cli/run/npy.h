@@ -1,7 +1,7 @@
 /* Writer of NumPy .npy files, version 1.0 (numpy.lib.format): one float32 matrix, row by row.
  * logits.c and embed.c write their results with it. */
-#ifndef AK_CLI_NPY_H
-#define AK_CLI_NPY_H
+#ifndef AK_APPS_CLI_RUN_NPY_H
+#define AK_APPS_CLI_RUN_NPY_H
 
 #include <stdbool.h>
 #include <stdio.h>

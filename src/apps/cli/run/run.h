@@ -1,6 +1,6 @@
 /* State of the run and infill commands, which complete a text, answer a message or fill a gap. */
-#ifndef AK_CLI_RUN_H
-#define AK_CLI_RUN_H
+#ifndef AK_APPS_CLI_RUN_RUN_H
+#define AK_APPS_CLI_RUN_RUN_H
 
 #include "apps/cli/run/answer.h"
 #include "apps/common/input.h"

@@ -1,7 +1,7 @@
 /* The terminal itself: its width, and whether what is typed is shown. While an answer is written it
  * is not: it waits for the next prompt. */
-#ifndef AK_CLI_TERMINAL_H
-#define AK_CLI_TERMINAL_H
+#ifndef AK_APPS_CLI_RUN_TERMINAL_H
+#define AK_APPS_CLI_RUN_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  *
  * Lines that begin with a space or a tab, and those between fences (``` or ~~~), keep their form.
  * Control characters are dropped, because a model could send escape sequences. */
-#ifndef AK_CLI_WRAP_H
-#define AK_CLI_WRAP_H
+#ifndef AK_APPS_CLI_RUN_WRAP_H
+#define AK_APPS_CLI_RUN_WRAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Speech from standard input, written down while it is spoken. */
-#ifndef AK_CLI_STREAM_H
-#define AK_CLI_STREAM_H
+#ifndef AK_APPS_CLI_SPEECH_STREAM_H
+#define AK_APPS_CLI_SPEECH_STREAM_H
 
 #include "apps/common/options.h"
 #include "apps/common/transcript.h"

@@ -1,7 +1,7 @@
 /* How long the header of a GGUF file is, from its first bytes alone: lengths are followed, nothing
  * is interpreted. */
-#ifndef AK_CLI_GGUF_HEADER_H
-#define AK_CLI_GGUF_HEADER_H
+#ifndef AK_APPS_COMMON_PULL_GGUF_HEADER_H
+#define AK_APPS_COMMON_PULL_GGUF_HEADER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* HTTP over libcurl: URLs and what of them may be shown, requests into memory, and redirects. These
  * are followed here and not by libcurl, so that a token goes to one origin alone and https never
  * becomes http. */
-#ifndef AK_CLI_HTTP_H
-#define AK_CLI_HTTP_H
+#ifndef AK_APPS_COMMON_PULL_HTTP_H
+#define AK_APPS_COMMON_PULL_HTTP_H
 
 #include <curl/curl.h>
 #include <stdbool.h>

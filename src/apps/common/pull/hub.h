@@ -1,7 +1,7 @@
 /* Repositories of models with Hugging Face's API: their names, their files, and which of these are
  * a model. Also the token. */
-#ifndef AK_CLI_HUB_H
-#define AK_CLI_HUB_H
+#ifndef AK_APPS_COMMON_PULL_HUB_H
+#define AK_APPS_COMMON_PULL_HUB_H
 
 #include "apps/common/pull/http.h"
 #include "apps/common/pull/transfer.h"

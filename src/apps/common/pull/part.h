@@ -1,7 +1,7 @@
 /* A download that is not whole: its file, and beside it which bytes of it are there and of which
  * version of the file, so that a later run goes on. */
-#ifndef AK_CLI_PART_H
-#define AK_CLI_PART_H
+#ifndef AK_APPS_COMMON_PULL_PART_H
+#define AK_APPS_COMMON_PULL_PART_H
 
 #include <jansson.h>
 #include <stdbool.h>

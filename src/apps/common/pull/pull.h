@@ -1,6 +1,6 @@
 /* What a model on the network consists of, and the records of those that were downloaded. */
-#ifndef AK_CLI_PULL_H
-#define AK_CLI_PULL_H
+#ifndef AK_APPS_COMMON_PULL_PULL_H
+#define AK_APPS_COMMON_PULL_PULL_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* Downloads one file: in ranges over several connections where the server has them, going on from
  * what an earlier run left, and checked before it takes its place. */
-#ifndef AK_CLI_TRANSFER_H
-#define AK_CLI_TRANSFER_H
+#ifndef AK_APPS_COMMON_PULL_TRANSFER_H
+#define AK_APPS_COMMON_PULL_TRANSFER_H
 
 #include "apps/common/pull/http.h"
 #include "apps/common/message.h"

@@ -12,8 +12,8 @@
  *
  * Folded, scale times quant has up to 13 bits and a sign: 256 · (signed high byte) + low byte. A
  * super-block is then two sums over all of its k, without scales in between. */
-#ifndef AK_CPU_AMX_PANEL_I8_H
-#define AK_CPU_AMX_PANEL_I8_H
+#ifndef AK_ENGINE_CPU_AMX_PANEL_I8_H
+#define AK_ENGINE_CPU_AMX_PANEL_I8_H
 
 #include "engine/cpu/avx512/panel_i8.h"
 

@@ -2,8 +2,8 @@
  * constants of the instructions (Intel SDM, volume 2, "TDPBSSD", "TDPBSUD", "TDPBF16PS"). The
  * kernels of amx/ include it as <tile_unit.h>, so that tests can replace it by a model in plain C
  * (tests/engine/cpu/amx). */
-#ifndef AK_CPU_AMX_TILE_UNIT_H
-#define AK_CPU_AMX_TILE_UNIT_H
+#ifndef AK_ENGINE_CPU_AMX_TILE_UNIT_H
+#define AK_ENGINE_CPU_AMX_TILE_UNIT_H
 
 #include <immintrin.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Inline functions on vectors of 8 lanes, shared by the AVX2 and AVX-VNNI sources: loads,
  * broadcasts, horizontal sums, exp and erf. exp and erf return the same bits as base/math.h,
  * because results must not depend on the ISA. */
-#ifndef AK_CPU_AVX2_LANES_H
-#define AK_CPU_AVX2_LANES_H
+#ifndef AK_ENGINE_CPU_AVX2_LANES_H
+#define AK_ENGINE_CPU_AVX2_LANES_H
 
 #include <immintrin.h>
 #include <string.h>

@@ -18,8 +18,8 @@
  * on the activations alone and are summed once for all rows. 2 · 127 · 128 = 32512, so each word is
  * added to 32 bits on its own: four instructions per word; narrower numbers need a little over two.
  * (vpsignb would need no preparation, but occupies the multiplier ports.) */
-#ifndef AK_CPU_AVX2_STEP_H
-#define AK_CPU_AVX2_STEP_H
+#ifndef AK_ENGINE_CPU_AVX2_STEP_H
+#define AK_ENGINE_CPU_AVX2_STEP_H
 
 #include "engine/cpu/avx2/lanes.h"
 

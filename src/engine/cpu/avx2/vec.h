@@ -1,7 +1,7 @@
 /* AVX2's vectors of floats: the type vf and its operations. The float kernels in cpu/tmpl/ use
  * them, so one source serves several ISAs. They include this header as AK_VEC_H (local.mk). */
-#ifndef AK_CPU_AVX2_VEC_H
-#define AK_CPU_AVX2_VEC_H
+#ifndef AK_ENGINE_CPU_AVX2_VEC_H
+#define AK_ENGINE_CPU_AVX2_VEC_H
 
 #include "engine/cpu/avx2/lanes.h"
 

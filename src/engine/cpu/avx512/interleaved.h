@@ -1,8 +1,8 @@
 /* Decodes interleaved lines: words and scales of 16 rows as AVX-512 vectors. It exists so that all
  * kernels decode a type in the same way. dot32.c and dot256.c multiply tiles with it, panel_i8_32.c
  * and panel_i8_256.c unpack panels with it; amx/ takes sizes and offsets of types from it. */
-#ifndef AK_CPU_AVX512_INTERLEAVED_H
-#define AK_CPU_AVX512_INTERLEAVED_H
+#ifndef AK_ENGINE_CPU_AVX512_INTERLEAVED_H
+#define AK_ENGINE_CPU_AVX512_INTERLEAVED_H
 
 #include "base/mem.h"
 #include "engine/cpu/avx512/avx512.h"

@@ -1,8 +1,8 @@
 /* Inline functions on vectors of 16 lanes: loads, broadcasts, transposition, horizontal sums;
  * exp and erf, both bit-identical to base/math.h. Shared by the AVX-512, AVX512-BF16 and AMX
  * sources. */
-#ifndef AK_CPU_AVX512_LANES_H
-#define AK_CPU_AVX512_LANES_H
+#ifndef AK_ENGINE_CPU_AVX512_LANES_H
+#define AK_ENGINE_CPU_AVX512_LANES_H
 
 #include <immintrin.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * K-types: 8 parts of 32 k, each 8 words × T lines and its integer scales, 0, 1 or 2 (one per 16) ×
  * T lines | T lines of f32 d | with minimums: T lines of f32 dmin, 4 or 8 × T lines of pairs of
  * minimums. */
-#ifndef AK_CPU_AVX512_PANEL_I8_H
-#define AK_CPU_AVX512_PANEL_I8_H
+#ifndef AK_ENGINE_CPU_AVX512_PANEL_I8_H
+#define AK_ENGINE_CPU_AVX512_PANEL_I8_H
 
 #include "engine/cpu/avx512/interleaved.h"
 

@@ -1,6 +1,6 @@
 /* Loads stored rows of floats or F8 into registers as f32, for kernels that read rows as stored. */
-#ifndef AK_CPU_AVX512_STORED_H
-#define AK_CPU_AVX512_STORED_H
+#ifndef AK_ENGINE_CPU_AVX512_STORED_H
+#define AK_ENGINE_CPU_AVX512_STORED_H
 
 #include "base/mem.h"
 #include "engine/cpu/avx512/lanes.h"

@@ -1,6 +1,6 @@
 /* Rounding of stored rows and tokens to BF16, for BF16 GEMM. */
-#ifndef AK_CPU_AVX512BF16_ROUND_H
-#define AK_CPU_AVX512BF16_ROUND_H
+#ifndef AK_ENGINE_CPU_AVX512BF16_ROUND_H
+#define AK_ENGINE_CPU_AVX512BF16_ROUND_H
 
 #include <immintrin.h>
 

@@ -1,8 +1,8 @@
 /* AVX-VNNI's multiply step, in place of AVX2's (engine/cpu/avx2/step.h): adds products of weights
  * and activations to integer sums. vpdpbusd adds the four products of a lane to 32 bits, so nothing
  * saturates. */
-#ifndef AK_CPU_AVXVNNI_STEP_H
-#define AK_CPU_AVXVNNI_STEP_H
+#ifndef AK_ENGINE_CPU_AVXVNNI_STEP_H
+#define AK_ENGINE_CPU_AVXVNNI_STEP_H
 
 #include "engine/cpu/avx2/lanes.h"
 

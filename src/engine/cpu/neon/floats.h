@@ -1,7 +1,7 @@
 /* exp and erf on four floats, bit-identical to base/math.h since results must not depend on the
  * ISA, and a horizontal sum. */
-#ifndef AK_CPU_NEON_FLOATS_H
-#define AK_CPU_NEON_FLOATS_H
+#ifndef AK_ENGINE_CPU_NEON_FLOATS_H
+#define AK_ENGINE_CPU_NEON_FLOATS_H
 
 #include <arm_neon.h>
 

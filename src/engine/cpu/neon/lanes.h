@@ -1,8 +1,8 @@
 /* Building blocks of the NEON kernels: compiler barriers, int8 dot products, loads, and sums of
  * activations. An interleaved line of 16 rows is four registers: register g has rows 4g … 4g+3,
  * four k each. */
-#ifndef AK_CPU_NEON_LANES_H
-#define AK_CPU_NEON_LANES_H
+#ifndef AK_ENGINE_CPU_NEON_LANES_H
+#define AK_ENGINE_CPU_NEON_LANES_H
 
 #include <arm_neon.h>
 #include <stddef.h>

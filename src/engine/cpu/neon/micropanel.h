@@ -5,8 +5,8 @@
  * A line of a micropanel is 8 rows × 4 k, 32 bytes. Two of them are stored one after the other, or
  * `paired` for smmla (neon_i8mm/): four registers of two rows × 8 k. If a paired micropanel has
  * room for them, it stores each scale twice. */
-#ifndef AK_CPU_NEON_MICROPANEL_H
-#define AK_CPU_NEON_MICROPANEL_H
+#ifndef AK_ENGINE_CPU_NEON_MICROPANEL_H
+#define AK_ENGINE_CPU_NEON_MICROPANEL_H
 
 #include <string.h>
 

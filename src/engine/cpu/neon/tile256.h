@@ -1,6 +1,6 @@
 /* Decodes tiles of types with blocks of 256 to int8 quants and scales. */
-#ifndef AK_CPU_NEON_TILE256_H
-#define AK_CPU_NEON_TILE256_H
+#ifndef AK_ENGINE_CPU_NEON_TILE256_H
+#define AK_ENGINE_CPU_NEON_TILE256_H
 
 #include "engine/cpu/neon/lanes.h"
 #include "engine/cpu/tile256.h"

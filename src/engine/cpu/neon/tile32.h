@@ -1,6 +1,6 @@
 /* Decodes tiles of types with blocks of 32 to int8 quants, scales and minimums. */
-#ifndef AK_CPU_NEON_TILE32_H
-#define AK_CPU_NEON_TILE32_H
+#ifndef AK_ENGINE_CPU_NEON_TILE32_H
+#define AK_ENGINE_CPU_NEON_TILE32_H
 
 #include "base/mem.h"
 #include "engine/cpu/neon/lanes.h"

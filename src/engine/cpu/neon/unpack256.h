@@ -1,7 +1,7 @@
 /* Unpacks tiles of types with blocks of 256 into micropanels, four rows (register g of each line)
  * at a time. */
-#ifndef AK_CPU_NEON_UNPACK256_H
-#define AK_CPU_NEON_UNPACK256_H
+#ifndef AK_ENGINE_CPU_NEON_UNPACK256_H
+#define AK_ENGINE_CPU_NEON_UNPACK256_H
 
 #include "engine/cpu/neon/micropanel.h"
 #include "engine/cpu/neon/tile256.h"

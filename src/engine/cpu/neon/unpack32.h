@@ -1,7 +1,7 @@
 /* Unpacks tiles of types with blocks of 32 into micropanels (micropanel.h), which skinny GEMM and
  * GEMM read. */
-#ifndef AK_CPU_NEON_UNPACK32_H
-#define AK_CPU_NEON_UNPACK32_H
+#ifndef AK_ENGINE_CPU_NEON_UNPACK32_H
+#define AK_ENGINE_CPU_NEON_UNPACK32_H
 
 #include "engine/cpu/neon/micropanel.h"
 #include "engine/cpu/neon/tile32.h"

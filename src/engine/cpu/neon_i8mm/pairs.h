@@ -2,8 +2,8 @@
  * They pair tokens, add products and store sums. The panel has rows already paired
  * (neon/micropanel.h). A register of sums holds rows r, r+1 and tokens t, t+1 in the order (r, t),
  * (r, t+1), (r+1, t), (r+1, t+1). */
-#ifndef AK_CPU_NEON_I8MM_PAIRS_H
-#define AK_CPU_NEON_I8MM_PAIRS_H
+#ifndef AK_ENGINE_CPU_NEON_I8MM_PAIRS_H
+#define AK_ENGINE_CPU_NEON_I8MM_PAIRS_H
 
 #include "base/mem.h"
 #include "engine/cpu/neon/micropanel.h"

@@ -1,7 +1,7 @@
 /* Decodes nibbles of packed tiles to bytes in 256-bit vectors, and includes the bundle's multiply
  * step. */
-#ifndef AK_CPU_TMPL_TILES_V256_H
-#define AK_CPU_TMPL_TILES_V256_H
+#ifndef AK_ENGINE_CPU_TMPL_TILES_V256_H
+#define AK_ENGINE_CPU_TMPL_TILES_V256_H
 
 #include "base/mem.h"
 

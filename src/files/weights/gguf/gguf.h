@@ -20,8 +20,8 @@
  *     nvfp4.c    composes weights with scales that are other tensors
  *     vocab.c    the vocabulary as arrays
  */
-#ifndef AK_WEIGHTS_GGUF_GGUF_H
-#define AK_WEIGHTS_GGUF_GGUF_H
+#ifndef AK_FILES_WEIGHTS_GGUF_GGUF_H
+#define AK_FILES_WEIGHTS_GGUF_GGUF_H
 
 #include <pthread.h>
 

@@ -11,8 +11,8 @@
  *     safetensors.c   one file of tensors
  *     npy_dir.c       arrays named by manifest.json, in place of SafeTensors
  */
-#ifndef AK_WEIGHTS_HF_HF_H
-#define AK_WEIGHTS_HF_HF_H
+#ifndef AK_FILES_WEIGHTS_HF_HF_H
+#define AK_FILES_WEIGHTS_HF_HF_H
 
 #include <jansson.h>
 

@@ -8,8 +8,8 @@
  *     fp8.c                  quant_method fp8, fbgemm_fp8; compressed-tensors with floats
  *     compressed_tensors.c   compressed-tensors with integers
  */
-#ifndef AK_WEIGHTS_HF_QUANT_H
-#define AK_WEIGHTS_HF_QUANT_H
+#ifndef AK_FILES_WEIGHTS_HF_QUANT_H
+#define AK_FILES_WEIGHTS_HF_QUANT_H
 
 #include "files/weights/composed.h"
 #include "files/weights/hf/hf.h"

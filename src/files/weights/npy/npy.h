@@ -6,8 +6,8 @@
  *     the data, little-endian, row-major
  *
  * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html */
-#ifndef AK_WEIGHTS_NPY_NPY_H
-#define AK_WEIGHTS_NPY_NPY_H
+#ifndef AK_FILES_WEIGHTS_NPY_NPY_H
+#define AK_FILES_WEIGHTS_NPY_NPY_H
 
 #include "base/file.h"
 #include "files/quant/type.h"

@@ -6,8 +6,8 @@
  *
  * https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT
  * https://docs.python.org/3/library/pickletools.html */
-#ifndef AK_WEIGHTS_TORCH_TORCH_H
-#define AK_WEIGHTS_TORCH_TORCH_H
+#ifndef AK_FILES_WEIGHTS_TORCH_TORCH_H
+#define AK_FILES_WEIGHTS_TORCH_TORCH_H
 
 #include "base/error.h"
 #include "base/name_index.h"

@@ -23,8 +23,8 @@
  *     tiktoken.c     reads the tokens beside a checkpoint
  *     names.c        names, roles and shapes of the tensors
  */
-#ifndef AK_WEIGHTS_WHISPER_WHISPER_H
-#define AK_WEIGHTS_WHISPER_WHISPER_H
+#ifndef AK_FILES_WEIGHTS_WHISPER_WHISPER_H
+#define AK_FILES_WEIGHTS_WHISPER_WHISPER_H
 
 #include "base/name_index.h"
 #include "files/weights/formats.h"

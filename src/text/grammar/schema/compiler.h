@@ -4,8 +4,8 @@
  * and what allOf adds. If a term offers alternatives (anyOf, oneOf, not, if), the list is compiled
  * once with each of them. Else, if enum or const list values, it becomes those that it allows; else
  * it is compiled type by type. Equal lists share a rule, which ends recursion. */
-#ifndef AK_GRAMMAR_SCHEMA_COMPILER_H
-#define AK_GRAMMAR_SCHEMA_COMPILER_H
+#ifndef AK_TEXT_GRAMMAR_SCHEMA_COMPILER_H
+#define AK_TEXT_GRAMMAR_SCHEMA_COMPILER_H
 
 #include "text/grammar/dfa.h"
 #include "text/grammar/schema/schema.h"

@@ -3,8 +3,8 @@
  * Unless `lax` is set, the grammar allows only what the schema allows, and a keyword that it cannot
  * enforce is AKUNU_ERROR_UNSUPPORTED; the message names the keyword and its place. docs/grammar.md
  * says where the grammar allows less. */
-#ifndef AK_GRAMMAR_SCHEMA_SCHEMA_H
-#define AK_GRAMMAR_SCHEMA_SCHEMA_H
+#ifndef AK_TEXT_GRAMMAR_SCHEMA_SCHEMA_H
+#define AK_TEXT_GRAMMAR_SCHEMA_SCHEMA_H
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 /* Builtins of templates: filters, tests, globals and methods. The parser and the interpreter look
  * them up by name. Also functions that the builtins' files (filters_*.c, methods*.c, tests.c,
  * functions.c and their helpers) share with each other and with the interpreter. */
-#ifndef AK_TEMPLATE_JINJA_BUILTINS_H
-#define AK_TEMPLATE_JINJA_BUILTINS_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_BUILTINS_H
+#define AK_TEXT_TEMPLATE_JINJA_BUILTINS_H
 
 #include "text/template/jinja/exec.h"
 #include "text/template/jinja/string.h"

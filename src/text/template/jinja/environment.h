@@ -3,8 +3,8 @@
  * A failure unwinds everything at once by longjmp. All memory is the arena's, so there is nothing
  * to clean up and no value has to be checked for an error. Code in this folder must therefore own
  * nothing but arena memory. */
-#ifndef AK_TEMPLATE_JINJA_ENVIRONMENT_H
-#define AK_TEMPLATE_JINJA_ENVIRONMENT_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_ENVIRONMENT_H
+#define AK_TEXT_TEMPLATE_JINJA_ENVIRONMENT_H
 
 #include <setjmp.h>
 #include <stdbool.h>

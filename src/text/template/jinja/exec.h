@@ -1,7 +1,7 @@
 /* Interpreter of templates, which runs the tree of node.h: scopes and statements (exec.c),
  * expressions (eval.c), calls (call.c), attributes (attribute.c), operators (operator.c). */
-#ifndef AK_TEMPLATE_JINJA_EXEC_H
-#define AK_TEMPLATE_JINJA_EXEC_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_EXEC_H
+#define AK_TEXT_TEMPLATE_JINJA_EXEC_H
 
 #include "text/template/jinja/node.h"
 #include "text/template/jinja/string.h"

@@ -12,8 +12,8 @@
  *
  * Templates are hostile: steps, depth, memory and output are limited, and a template reaches
  * nothing beyond its variables. */
-#ifndef AK_TEMPLATE_JINJA_JINJA_H
-#define AK_TEMPLATE_JINJA_JINJA_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_JINJA_H
+#define AK_TEXT_TEMPLATE_JINJA_JINJA_H
 
 #include <jansson.h>
 

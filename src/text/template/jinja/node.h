@@ -1,7 +1,7 @@
 /* Syntax tree of a template: nodes that the parser makes, names.c completes and the interpreter
  * (exec.c, eval.c, call.c) runs. */
-#ifndef AK_TEMPLATE_JINJA_NODE_H
-#define AK_TEMPLATE_JINJA_NODE_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_NODE_H
+#define AK_TEXT_TEMPLATE_JINJA_NODE_H
 
 #include "text/template/jinja/value.h"
 

@@ -1,8 +1,8 @@
 /* Lexer and parser of Jinja templates: lexical tokens, and the functions that turn them into nodes
  * (node.h). Private to lexer.c, parser.c (statements), expression.c (expressions) and string.c
  * (literals). */
-#ifndef AK_TEMPLATE_JINJA_PARSER_H
-#define AK_TEMPLATE_JINJA_PARSER_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_PARSER_H
+#define AK_TEXT_TEMPLATE_JINJA_PARSER_H
 
 #include "text/template/jinja/node.h"
 #include "text/template/jinja/value.h"

@@ -1,7 +1,7 @@
 /* Strings of templates: UTF-8 bytes, indexed by characters as in Python. Also buffers to build
  * them, and conversions between values and text. */
-#ifndef AK_TEMPLATE_JINJA_STRING_H
-#define AK_TEMPLATE_JINJA_STRING_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_STRING_H
+#define AK_TEXT_TEMPLATE_JINJA_STRING_H
 
 #include "text/template/jinja/value.h"
 

@@ -1,7 +1,7 @@
 /* Values of templates, with the semantics of Python. All are immutable, except namespaces, cyclers,
  * joiners, loops, the position of a generator, and lists and dicts under construction. */
-#ifndef AK_TEMPLATE_JINJA_VALUE_H
-#define AK_TEMPLATE_JINJA_VALUE_H
+#ifndef AK_TEXT_TEMPLATE_JINJA_VALUE_H
+#define AK_TEXT_TEMPLATE_JINJA_VALUE_H
 
 #include "text/template/jinja/environment.h"
 

@@ -2,8 +2,8 @@
  * src/engine/cpu/amx: test_amx.c runs them built with it in place of
  * src/engine/cpu/amx/tile_unit.h. It follows the description of the instructions (Intel SDM, volume
  * 2). A shape that they reject ends the program. */
-#ifndef TESTS_AMX_TILE_UNIT_H
-#define TESTS_AMX_TILE_UNIT_H
+#ifndef AK_TESTS_ENGINE_CPU_AMX_TILE_UNIT_H
+#define AK_TESTS_ENGINE_CPU_AMX_TILE_UNIT_H
 
 #include <float.h>
 #include <math.h>
