@@ -9,6 +9,12 @@ PKG_CHECK_MODULES([$1], [$2],
     [ak_missing="$ak_missing $3"])
 ])
 
+# AK_OFF(WHAT)
+# ------------
+# Adds a line to the summary: what this build cannot do, and how to get it.
+AC_DEFUN([AK_OFF], [ak_off="$ak_off
+  off:            $1"])
+
 # AK_PACKAGE_OPTIONAL(VARIABLE, PKG-CONFIG-MODULES, DEBIAN-PACKAGE, WHAT FOR)
 # ---------------------------------------------------------------------------
 # The same for a library that akunu can do without. Sets ak_have_<VARIABLE> to
@@ -18,8 +24,7 @@ PKG_CHECK_MODULES([$1], [$2],
     [ak_have_$1=yes
     ak_found="$ak_found $3"],
     [ak_have_$1=no
-    ak_off="$ak_off
-  off:            $4 (apt-get install $3)"])
+    AK_OFF([$4 (apt-get install $3)])])
 ])
 
 # AK_PACKAGES_DONE

@@ -105,5 +105,5 @@ enum akunu_status test_convert_weights(const char *from, const char *to)
     struct akunu_convert_params params;
     akunu_convert_params_default(&params, sizeof params);
     params.no_vocab = true;
-    return akunu_file_convert(from, to, &params);
+    return akunu_convert(from, to, &params);
 }

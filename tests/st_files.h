@@ -31,7 +31,7 @@ void test_st_add(struct test_st *st, const char *name, const char *dtype, const 
 void test_st_write(struct test_st *st, const struct test_folder *folder, const char *name,
                    unsigned n_spaces);
 
-/* akunu_file_convert for a model that has weights alone: a file without a vocabulary needs to be
+/* akunu_convert for a model that has weights alone: a file without a vocabulary needs to be
  * asked for. */
 enum akunu_status test_convert_weights(const char *from, const char *to);
 

@@ -118,7 +118,7 @@ says "usage:"
 
 # What fails leaves the rest done, and says why.
 PIP=fails quickstart 1
-says "quickstart: fetching SmolLM2-135M-Instruct (98 MB, Apache-2.0) meanwhile"
+says "quickstart: downloading SmolLM2-135M-Instruct (98 MB, Apache-2.0)"
 says "quickstart: making ./configure"
 says "quickstart: configuring in build"
 says "quickstart: building 3 files"

@@ -51,7 +51,7 @@ AKUNU_API enum akunu_status akunu_last_status(void);
 /* Version of the library: "0.1.0". */
 AKUNU_API const char *akunu_version(void);
 
-/* One line about the build: compiler, ISA bundles, optional libraries. */
+/* One line about the build: version, compiler, architecture, ISA bundles. */
 AKUNU_API const char *akunu_build_info(void);
 
 /* Ordered by importance. */
@@ -199,7 +199,7 @@ struct akunu_load_params {
     size_t n_adapters;
     /* Quantizes the model while it is packed, to a type or mix as in akunu_quantize_params ("Q8_0",
      * "Q4_K_M"); NULL: keep the stored types. Results and errors are those of the file that
-     * akunu_file_quantize would write, to the bit. AKUNU_ERROR_ARGUMENT: the type is unknown or
+     * akunu_quantize would write, to the bit. AKUNU_ERROR_ARGUMENT: the type is unknown or
      * needs importance, or the model is quantized already. AKUNU_ERROR_UNSUPPORTED: the model is
      * loaded without a path, or GGUF cannot express it. */
     const char *quantize;

@@ -289,8 +289,8 @@ AKUNU_API void akunu_convert_params_default(struct akunu_convert_params *params,
  * AKUNU_ERROR_ARGUMENT: `to` exists. AKUNU_ERROR_FORMAT: the model has no vocabulary, or a damaged
  * one. AKUNU_ERROR_UNSUPPORTED: GGUF cannot express the model. AKUNU_ERROR_IO: the file cannot be
  * written, or would not fit. */
-AKUNU_API enum akunu_status akunu_file_convert(const char *from, const char *to,
-                                               const struct akunu_convert_params *params);
+AKUNU_API enum akunu_status akunu_convert(const char *from, const char *to,
+                                          const struct akunu_convert_params *params);
 
 /* ---- Quantizing --------------------------------------------------------- */
 /* A tensor of the new file. */
@@ -309,8 +309,7 @@ typedef void akunu_quantize_report_fn(const struct akunu_quantized_tensor *tenso
 
 struct akunu_quantize_params {
     size_t size;
-    /* a type ("Q6_K"), or a mix of types ("Q4_K_M"), with the names and choices of llama.cpp
-     * ("Q4_K_M") */
+    /* a type ("Q6_K"), or one of llama.cpp's mixes of types ("Q4_K_M"), which is the default */
     const char *type;
     /* "PATTERN=TYPE": a type for tensors whose name contains a match of the regular expression; the
      * first one that matches counts. NULL: none */
@@ -341,14 +340,14 @@ struct akunu_quantize_params {
 };
 AKUNU_API void akunu_quantize_params_default(struct akunu_quantize_params *params, size_t size);
 
-/* Converts a model as akunu_file_convert does, with quantized matrices. to NULL: reports the
+/* Converts a model as akunu_convert does, with quantized matrices. to NULL: reports the
  * tensors and writes nothing. The bytes depend only on the source and the parameters, and not on
- * threads or machine. Errors are those of akunu_file_convert; also AKUNU_ERROR_ARGUMENT: a type is
+ * threads or machine. Errors are those of akunu_convert; also AKUNU_ERROR_ARGUMENT: a type is
  * unknown, or the source is quantized. */
-AKUNU_API enum akunu_status akunu_file_quantize(const char *from, const char *to,
-                                                const struct akunu_quantize_params *params);
+AKUNU_API enum akunu_status akunu_quantize(const char *from, const char *to,
+                                           const struct akunu_quantize_params *params);
 
-/* Name of type or mix i that akunu_file_quantize can write; NULL: i is past the end. */
+/* Name of type or mix i that akunu_quantize can write; NULL: i is past the end. */
 AKUNU_API const char *akunu_quantize_type_name(size_t i);
 
 /* ---- Choosing a type ---------------------------------------------------- */
@@ -367,15 +366,15 @@ struct akunu_advisor_params {
 };
 AKUNU_API void akunu_advisor_params_default(struct akunu_advisor_params *params, size_t size);
 
-/* Opens the model at `path`, of any format. Its files need to have their headers only. Errors are
- * those of akunu_file_quantize. */
+/* Opens the model at `path`, of any format. Only the headers of its files are needed. Errors are
+ * those of akunu_quantize. */
 AKUNU_API struct akunu_advisor *akunu_advisor_new(const char *path,
                                                   const struct akunu_advisor_params *params);
 AKUNU_API void akunu_advisor_free(struct akunu_advisor *advisor);
 
 struct akunu_advice {
     const char *type;      /* "Q4_K_M"; for the model as it is, the type that most bytes have */
-    bool needs_importance; /* akunu_file_quantize needs an importance matrix for this type */
+    bool needs_importance; /* akunu_quantize needs an importance matrix for this type */
     bool requantizes;      /* quantized tensors of the source would be quantized again */
     uint64_t file_bytes;   /* of the GGUF file; for the model as it is, of its files */
     /* weights, packed or read from the file in place; KV cache; memory of passes; their sum */
@@ -444,14 +443,14 @@ struct akunu_compress_result {
  * folder holds something else or has the encoding already, the source is quantized, or a limit is
  * not met. AKUNU_ERROR_UNSUPPORTED: the format cannot hold the model. AKUNU_ERROR_BUSY: another
  * process writes the folder. */
-AKUNU_API enum akunu_status akunu_file_compress(const char *from, const char *to,
-                                                const struct akunu_compress_params *params,
-                                                struct akunu_compress_result *result, size_t size);
+AKUNU_API enum akunu_status akunu_compress(const char *from, const char *to,
+                                           const struct akunu_compress_params *params,
+                                           struct akunu_compress_result *result, size_t size);
 
 /* ---- Importance of columns ---------------------------------------------- */
 /* An importance matrix: for each column of a model's matrices, the sum of squares of the values
  * with which it is multiplied over the tokens of some texts. Quantizers weight columns by it.
- * Mixtures of experts have sums for each expert. Tensors have the names that akunu_file_convert
+ * Mixtures of experts have sums for each expert. Tensors have the names that akunu_convert
  * gives them. */
 struct akunu_importance;
 
@@ -497,7 +496,7 @@ AKUNU_API enum akunu_status akunu_importance_get_info(const struct akunu_importa
                                                       struct akunu_importance_info *info,
                                                       size_t size);
 
-/* Writes a GGUF file that akunu_file_quantize and llama-quantize read. It appears complete or not
+/* Writes a GGUF file that akunu_quantize and llama-quantize read. It appears complete or not
  * at all. The same texts give the same bytes, also if the sums were written and read again in
  * between. AKUNU_ERROR_ARGUMENT: nothing was added, or `path` exists. */
 AKUNU_API enum akunu_status akunu_importance_write(const struct akunu_importance *importance,

@@ -18,9 +18,8 @@ AKUNU_API const char *akunu_cpu_best(void);
  * past the end. */
 AKUNU_API const char *akunu_cpu_name(size_t i);
 
-/* NULL if akunu_load_params.cpu can be `name`; otherwise a clause that says why not, without a
- * period
- * ("this build does not contain its kernels"). */
+/* NULL if akunu_load_params.cpu can be `name`; otherwise a clause that says why not: "this build
+ * does not contain its kernels". */
 AKUNU_API const char *akunu_cpu_problem(const char *name);
 
 /* The machine, as the operating system describes it. */
@@ -75,8 +74,8 @@ struct akunu_profile {
     size_t size;
     uint32_t threads;       /* (the number of physical cores) */
     uint32_t prefill_chunk; /* tokens of a pass over a prompt, if the session sets no batch (512) */
-    /* most tokens of a pass that uses the skinny GEMM kernels (16), for weights with a scale per
-     * 32, for K-types, and for floats */
+    /* Largest pass, in tokens, for which skinny GEMM is used (16): for weights with a scale per 32
+     * weights, for K-types, and for floats. */
     uint32_t skinny_scale32, skinny_scale256, skinny_float;
     /* for the same kinds of weights: prompts run through OpenBLAS if rounding is relaxed (false) */
     bool blas_scale32, blas_scale256, blas_float;

@@ -125,7 +125,7 @@ AKUNU_API uint32_t akunu_scheduler_context(const struct akunu_scheduler *schedul
 
 /* What the scheduler has done since it started, and what runs now. */
 struct akunu_scheduler_stats {
-    uint64_t n_requests, n_cancelled; /* that ended; that ended with AKUNU_ERROR_CANCELLED */
+    uint64_t n_requests, n_cancelled; /* requests that have ended; those that were cancelled */
     uint64_t n_prompt_tokens;         /* of requests that started, computed or not */
     uint64_t n_cached_tokens;         /* of these, tokens found in the prefix cache */
     uint64_t n_generated, n_passes;   /* tokens; passes */

@@ -222,7 +222,7 @@ akunu_speech_stream_new(struct akunu_session *session, unsigned rate,
 AKUNU_API enum akunu_status akunu_speech_stream_push(struct akunu_speech_stream *stream,
                                                      const float *samples, size_t n);
 /* Transcribes the rest. All words are then final. */
-AKUNU_API enum akunu_status akunu_speech_stream_finish(struct akunu_speech_stream *stream);
+AKUNU_API enum akunu_status akunu_speech_stream_end(struct akunu_speech_stream *stream);
 AKUNU_API void akunu_speech_stream_free(struct akunu_speech_stream *stream);
 
 /* Computes the probability of each language in the first 30 s of the clip, or with params->vad in

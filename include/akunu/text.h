@@ -348,8 +348,8 @@ struct akunu_reply_params {
      * in the format gets the type that it looks like. */
     const char *tools;
     bool calls; /* look for calls (true) */
-    bool
-        reasoning; /* separate reasoning; false: it stays in the content, with its markers (true) */
+    /* separate reasoning from the content; false: it stays there, with its markers (true) */
+    bool reasoning;
     uint64_t seed; /* ids of calls derive from it: use a different one for each reply */
 };
 AKUNU_API void akunu_reply_params_default(struct akunu_reply_params *params, size_t size);

@@ -1836,16 +1836,16 @@ FUNCTIONS: Dict[str, Any] = {
     ]),
     "akunu_sequence_keep": (c_int, [c_void_p, c_int32, c_size_t, POINTER(akunu_prompt_cache)]),
     "akunu_convert_params_default": (None, [POINTER(akunu_convert_params), c_size_t]),
-    "akunu_file_convert": (c_int, [c_char_p, c_char_p, POINTER(akunu_convert_params)]),
+    "akunu_convert": (c_int, [c_char_p, c_char_p, POINTER(akunu_convert_params)]),
     "akunu_quantize_params_default": (None, [POINTER(akunu_quantize_params), c_size_t]),
-    "akunu_file_quantize": (c_int, [c_char_p, c_char_p, POINTER(akunu_quantize_params)]),
+    "akunu_quantize": (c_int, [c_char_p, c_char_p, POINTER(akunu_quantize_params)]),
     "akunu_quantize_type_name": (c_char_p, [c_size_t]),
     "akunu_advisor_params_default": (None, [POINTER(akunu_advisor_params), c_size_t]),
     "akunu_advisor_new": (c_void_p, [c_char_p, POINTER(akunu_advisor_params)]),
     "akunu_advisor_free": (None, [c_void_p]),
     "akunu_advisor_get_advice": (c_int, [c_void_p, c_char_p, POINTER(akunu_advice), c_size_t]),
     "akunu_compress_params_default": (None, [POINTER(akunu_compress_params), c_size_t]),
-    "akunu_file_compress": (c_int, [
+    "akunu_compress": (c_int, [
         c_char_p,
         c_char_p,
         POINTER(akunu_compress_params),
@@ -1960,7 +1960,7 @@ FUNCTIONS: Dict[str, Any] = {
         c_void_p,
     ]),
     "akunu_speech_stream_push": (c_int, [c_void_p, POINTER(c_float), c_size_t]),
-    "akunu_speech_stream_finish": (c_int, [c_void_p]),
+    "akunu_speech_stream_end": (c_int, [c_void_p]),
     "akunu_speech_stream_free": (None, [c_void_p]),
     "akunu_session_languages": (c_int, [
         c_void_p,

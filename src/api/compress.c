@@ -1,4 +1,4 @@
-/* akunu_file_compress: a model as a folder of NumPy arrays. */
+/* akunu_compress: a model as a folder of NumPy arrays. */
 #include "conversion/compress/compress.h"
 
 #include <string.h>
@@ -75,9 +75,9 @@ static ak_status compress(const char *from, const char *to,
     return status == AKUNU_OK ? given_back : status;
 }
 
-enum akunu_status akunu_file_compress(const char *from, const char *to,
-                                      const struct akunu_compress_params *params,
-                                      struct akunu_compress_result *result, size_t size)
+enum akunu_status akunu_compress(const char *from, const char *to,
+                                 const struct akunu_compress_params *params,
+                                 struct akunu_compress_result *result, size_t size)
 {
     struct ak_error error = { 0 };
     compress(from, to, params, result, size, &error);

@@ -1,4 +1,4 @@
-/* Opened model files behind handles: tensors, values, metadata. Also akunu_file_convert, which
+/* Opened model files behind handles: tensors, values, metadata. Also akunu_convert, which
  * writes one. */
 #include "api/handles.h"
 
@@ -338,8 +338,8 @@ static ak_status convert(const char *from, const char *to, const struct akunu_co
     return ak_convert(from, to, &options, error);
 }
 
-enum akunu_status akunu_file_convert(const char *from, const char *to,
-                                     const struct akunu_convert_params *params)
+enum akunu_status akunu_convert(const char *from, const char *to,
+                                const struct akunu_convert_params *params)
 {
     struct ak_error error = { 0 };
     convert(from, to, params, &error);
@@ -396,8 +396,8 @@ static ak_status quantize(const char *from, const char *to,
     return ak_allocate(from, to, &convert, &target, error);
 }
 
-enum akunu_status akunu_file_quantize(const char *from, const char *to,
-                                      const struct akunu_quantize_params *params)
+enum akunu_status akunu_quantize(const char *from, const char *to,
+                                 const struct akunu_quantize_params *params)
 {
     struct ak_error error = { 0 };
     quantize(from, to, params, &error);

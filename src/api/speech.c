@@ -426,7 +426,7 @@ enum akunu_status akunu_speech_stream_push(struct akunu_speech_stream *stream, c
     return ak_api_end(stream ? stream->session : NULL, s, &error);
 }
 
-enum akunu_status akunu_speech_stream_finish(struct akunu_speech_stream *stream)
+enum akunu_status akunu_speech_stream_end(struct akunu_speech_stream *stream)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(stream ? stream->session : NULL, &error);

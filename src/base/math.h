@@ -139,4 +139,11 @@ double ak_log_sum_exp(const float *x, size_t n, float max);
 /* |x| < 2^30. */
 void ak_sincos(double x, double *sin, double *cos);
 
+/* For qsort: doubles in ascending order. */
+static inline int ak_compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 #endif

@@ -481,13 +481,13 @@ START_TEST(converting)
     akunu_convert_params_default(&params, sizeof params);
     ck_assert(params.size == sizeof params && !params.type && !params.pre && !params.overwrite &&
               !params.override_kv && !params.progress && !params.log && !params.user);
-    ck_assert_int_eq(akunu_file_convert(NULL, to, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_convert(NULL, to, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no path is given");
     forget();
-    ck_assert_int_eq(akunu_file_convert("x", NULL, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_convert("x", NULL, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "no path is given");
     params.size = 8;
-    ck_assert_int_eq(akunu_file_convert("x", to, &params), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_convert("x", to, &params), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "akunu_convert_params");
     test_folder_end(&folder);
 }

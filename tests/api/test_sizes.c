@@ -223,16 +223,15 @@ START_TEST(files)
 
     WITH_DEFAULTS(convert_params, convert);
     convert->type = "Q0";
-    ck_assert_int_ne(akunu_file_convert(path, "/nonexistent/x.gguf", convert), AKUNU_OK);
+    ck_assert_int_ne(akunu_convert(path, "/nonexistent/x.gguf", convert), AKUNU_OK);
     WITH_DEFAULTS(quantize_params, quantize);
     ck_assert_str_eq(quantize->type, "Q4_K_M");
-    ck_assert_int_ne(akunu_file_quantize(path, "/nonexistent/x.gguf", quantize), AKUNU_OK);
+    ck_assert_int_ne(akunu_quantize(path, "/nonexistent/x.gguf", quantize), AKUNU_OK);
     WITH_DEFAULTS(compress_params, compress);
     ck_assert_str_eq(compress->encoding, "int8");
     FILLED_BY_LIBRARY(compress_result, compressed);
     ck_assert_int_ne(
-        akunu_file_compress(path, "/nonexistent/x", compress, compressed, sizeof *compressed),
-        AKUNU_OK);
+        akunu_compress(path, "/nonexistent/x", compress, compressed, sizeof *compressed), AKUNU_OK);
     ck_assert_uint_gt(compressed->n_matrices, 0);
 }
 END_TEST

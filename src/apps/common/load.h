@@ -54,6 +54,10 @@ int cli_adapters_read(const struct cli_texts *texts, struct cli_adapters *out);
 void cli_adapters_free(struct cli_adapters *adapters);
 
 /* ---- Model paths: model_path.c ------------------------------------------ */
+/* What follows the last "/" of a path. */
+const char *cli_base_name(const char *path);
+/* FOLDER/NAME + SUFFIX, to be freed; NULL: out of memory. */
+char *cli_join_path(const char *folder, const char *name, const char *suffix);
 /* Resolves the name given to -m. */
 
 /* Whether `name` is a file or folder, is spelled like one, or names a model in the models

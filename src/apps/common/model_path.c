@@ -14,8 +14,13 @@
 
 static const char quickstart_model[] = "SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/* FOLDER/NAME + SUFFIX, to be freed; NULL if out of memory. */
-static char *join_path(const char *folder, const char *name, const char *suffix)
+const char *cli_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *cli_join_path(const char *folder, const char *name, const char *suffix)
 {
     char *path = NULL;
     return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
@@ -27,9 +32,9 @@ char *cli_models_folder(void)
 {
     const char *data = getenv("XDG_DATA_HOME");
     if (data && data[0] == '/')
-        return join_path(data, "akunu/models", "");
+        return cli_join_path(data, "akunu/models", "");
     const char *home = getenv("HOME");
-    return join_path(home && *home ? home : "~", ".local/share/akunu/models", "");
+    return cli_join_path(home && *home ? home : "~", ".local/share/akunu/models", "");
 }
 
 /* For messages about the models folder: what keeps it from being found. */
@@ -55,7 +60,7 @@ static bool is_model(const char *folder, const char *name)
     if (cli_ends_with(name, ".gguf"))
         return !of || of - name < 6 || strspn(of - 5, "0123456789") != 5 ||
                strncmp(of - 5, "00001", 5) == 0;
-    char *config = join_path(folder, name, "/config.json");
+    char *config = cli_join_path(folder, name, "/config.json");
     bool found = config && is_entry(config);
     free(config);
     return found;
@@ -98,7 +103,7 @@ static void count(const char *name, void *user)
 
 static int find_default(const char *folder, char **path)
 {
-    char *fetched = join_path(folder, quickstart_model, "");
+    char *fetched = cli_join_path(folder, quickstart_model, "");
     if (!fetched)
         return cli_fail_memory();
     if (is_entry(fetched)) {
@@ -109,7 +114,7 @@ static int find_default(const char *folder, char **path)
 
     struct only only = { 0 };
     each_in(folder, count, &only);
-    *path = only.n == 1 && only.name ? join_path(folder, only.name, "") : NULL;
+    *path = only.n == 1 && only.name ? cli_join_path(folder, only.name, "") : NULL;
     free(only.name);
     if (*path)
         return CLI_EXIT_OK;
@@ -135,7 +140,7 @@ static void match(const char *name, void *user)
     if (!strcasestr(name, m->name))
         return;
     if (m->n++ == 0)
-        m->path = join_path(m->folder, name, "");
+        m->path = cli_join_path(m->folder, name, "");
     if (n + strlen(name) + 3 < sizeof m->names) {
         strcat(m->names, n ? ", " : "");
         strcat(m->names, name);
@@ -149,7 +154,7 @@ static void look_up(const char *folder, const char *name, struct matches *m)
     static const char *const suffixes[] = { "", ".gguf" };
     *m = (struct matches){ .folder = folder, .name = name };
     for (size_t i = 0; i < 2; i++) {
-        m->path = join_path(folder, name, suffixes[i]);
+        m->path = cli_join_path(folder, name, suffixes[i]);
         if (!m->path || is_entry(m->path)) {
             m->n = 1;
             return;

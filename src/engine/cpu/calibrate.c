@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "engine/cpu/backend.h"
 #include "engine/cpu/cpu.h"
+#include "base/math.h"
 
 enum {
     REGION_BYTES = 64 << 20,    /* of a type: more than most caches hold */
@@ -107,16 +108,10 @@ static double time_slice(struct probe *p)
     return ak_seconds() - start;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts the samples. */
 static double median(double *samples, size_t n)
 {
-    qsort(samples, n, sizeof *samples, compare_doubles);
+    qsort(samples, n, sizeof *samples, ak_compare_doubles);
     return samples[n / 2];
 }
 
@@ -132,7 +127,7 @@ static void set_slice(struct probe *p, size_t bytes)
 static int is_faster(double *ratios, size_t n)
 {
     size_t k = (size_t)((double)n / 2 - 1.163 * sqrt((double)n));
-    qsort(ratios, n, sizeof *ratios, compare_doubles);
+    qsort(ratios, n, sizeof *ratios, ak_compare_doubles);
     return ratios[n - 1 - k] < 1.0 - gain_min ? 1 : ratios[k] > 1.0 - gain_min ? -1 : 0;
 }
 

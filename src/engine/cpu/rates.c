@@ -10,6 +10,7 @@
 #include "engine/cpu/backend.h"
 #include "engine/cpu/cpu.h"
 #include "files/quant/recode.h"
+#include "base/math.h"
 
 /* A slice takes less than a time slice of the system, so that other programs disturb few of them,
  * and the lower quartile none. */
@@ -53,12 +54,6 @@ static void multiply_task(void *context, unsigned thread)
     }
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* False: the type has no kernel that reads its weights. */
 static bool set_type(struct probe *p, enum ak_quant_type type)
 {
@@ -87,7 +82,7 @@ static double measure_type(struct probe *p)
             ak_pool_run(p->pool, multiply_task, p);
             seconds[n_samples++] = ak_seconds() - start;
         }
-    qsort(seconds, n_samples, sizeof *seconds, compare_doubles);
+    qsort(seconds, n_samples, sizeof *seconds, ak_compare_doubles);
     return (double)(p->n * p->unit_bytes) / (seconds[n_samples / 4] + 1e-9);
 }
 

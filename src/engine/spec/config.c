@@ -95,11 +95,6 @@ ak_status ak_spec_read_bool(const struct ak_provider *p, const struct ak_spec_co
                                                          AKUNU_OK;
 }
 
-static bool text_equals(struct ak_text text, const char *word)
-{
-    return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
-}
-
 /* Hugging Face stores the rotated fraction of a head, GGUF the number of dimensions. */
 static ak_status read_rope_dims(const struct ak_provider *p, struct ak_spec_config *config,
                                 struct ak_error *error)
@@ -188,7 +183,7 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
         rope->original_context = config->context;
     if (ak_spec_find(p, config, "rope.scaling.type", key, &meta))
         AK_TRY(ak_meta_to_text(&meta, &type, error));
-    if (type.n == 0 || text_equals(type, "none") || text_equals(type, "default")) {
+    if (type.n == 0 || ak_text_equals(type, "none") || ak_text_equals(type, "default")) {
         rope->scaling = AK_SPEC_ROPE_PLAIN;
         float linear; /* key of older files */
         AK_TRY(read_float(p, config, "rope.scale_linear", 1.0f, &linear, error));
@@ -196,17 +191,17 @@ static ak_status read_rope(const struct ak_provider *p, struct ak_spec_config *c
             rope->scaling = AK_SPEC_ROPE_LINEAR;
             rope->factor = linear;
         }
-    } else if (text_equals(type, "linear")) {
+    } else if (ak_text_equals(type, "linear")) {
         rope->scaling = AK_SPEC_ROPE_LINEAR;
-    } else if (text_equals(type, "llama3")) {
+    } else if (ak_text_equals(type, "llama3")) {
         rope->scaling = AK_SPEC_ROPE_LLAMA3;
-    } else if (text_equals(type, "yarn")) {
+    } else if (ak_text_equals(type, "yarn")) {
         rope->scaling = AK_SPEC_ROPE_YARN;
         bool rounded;
         AK_TRY(ak_spec_read_bool(p, config, "rope.scaling.truncate", true, &rounded, error));
         rope->unrounded = !rounded;
         AK_TRY(read_yarn_magnitude(p, config, rope, error));
-    } else if (text_equals(type, "longrope") || text_equals(type, "su")) {
+    } else if (ak_text_equals(type, "longrope") || ak_text_equals(type, "su")) {
         rope->scaling = AK_SPEC_ROPE_LONGROPE;
         AK_TRY(read_long_magnitude(p, config, rope, error));
     } else {

@@ -7,6 +7,8 @@
 #ifndef AK_FILES_WEIGHTS_PROVIDER_H
 #define AK_FILES_WEIGHTS_PROVIDER_H
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "files/weights/role.h"
@@ -89,6 +91,11 @@ struct ak_text {
     const char *bytes;
     uint32_t n;
 };
+
+static inline bool ak_text_equals(struct ak_text text, const char *other)
+{
+    return text.n == strlen(other) && memcmp(text.bytes, other, text.n) == 0;
+}
 
 /* Tokens for fill-in-the-middle. PREFIX and SUFFIX begin the text before and after the gap, MIDDLE
  * begins what fills it; the others end it. */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "speech/search/text.h"
 #include "speech/search/transcribe.h"
+#include "base/math.h"
 
 /* openai/whisper's sets. A text is in a set if it is a part of the string, as in Python. */
 #define ASCII_PUNCTUATION "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -106,12 +107,6 @@ static void set_times(struct pieces *p)
     }
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of the words that last at all, at most 0.7 s; 0: none does. */
 static ak_status find_median(const struct pieces *p, double *out, struct ak_error *error)
 {
@@ -122,7 +117,7 @@ static ak_status find_median(const struct pieces *p, double *out, struct ak_erro
     for (size_t i = 0; i < p->n; i++)
         if (p->of[i].stop > p->of[i].start)
             durations[n++] = p->of[i].stop - p->of[i].start;
-    qsort(durations, n, sizeof *durations, compare_doubles);
+    qsort(durations, n, sizeof *durations, ak_compare_doubles);
     *out = n == 0 ? 0.0 : (durations[(n - 1) / 2] + durations[n / 2]) / 2.0;
     *out = fmin(*out, LONGEST_MEDIAN);
     ak_free(durations);

@@ -11,23 +11,18 @@ enum { MAX_WORD_CHARACTERS = 100 };
 
 static const char where_model[] = "tokenizer.json: model";
 
-static bool text_equals(struct ak_text text, const char *name)
-{
-    return text.n == strlen(name) && memcmp(text.bytes, name, text.n) == 0;
-}
-
 ak_status ak_tok_json_find_model(struct ak_tok_json_loader *m)
 {
     struct ak_tok_pipeline *p = m->t->pipeline;
     struct ak_text type;
 
     AK_TRY(ak_tok_json_text(m->model, "type", false, where_model, &type, m->error));
-    if (type.bytes ? text_equals(type, "BPE") :
+    if (type.bytes ? ak_text_equals(type, "BPE") :
                      json_object_get(m->model, "merges") != NULL) /* old files have no type */
         p->model = AK_TOK_MODEL_BPE;
-    else if (type.bytes && text_equals(type, "Unigram"))
+    else if (type.bytes && ak_text_equals(type, "Unigram"))
         p->model = AK_TOK_MODEL_UNIGRAM;
-    else if (type.bytes && text_equals(type, "WordPiece"))
+    else if (type.bytes && ak_text_equals(type, "WordPiece"))
         p->model = AK_TOK_MODEL_WORDPIECE;
     else
         return ak_fail(m->error, AKUNU_ERROR_UNSUPPORTED,

@@ -84,11 +84,6 @@ static ak_status fail_unknown_type(const char *where, struct ak_text type, struc
                    (int)ak_min_size(type.n, 64), type.bytes);
 }
 
-static bool text_equals(struct ak_text text, const char *name)
-{
-    return text.n == strlen(name) && memcmp(text.bytes, name, text.n) == 0;
-}
-
 static ak_status copy_text(struct ak_text text, char **out, uint32_t *n, struct ak_error *error)
 {
     *out = ak_alloc((size_t)text.n + 1, 1);
@@ -268,19 +263,19 @@ ak_status ak_tok_json_read_normalizer(const json_t *part, struct ak_tok_transfor
 
     AK_TRY(ak_tok_json_text(part, "type", true, where, &type, error));
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (text_equals(type, kinds[i].name))
+        if (ak_text_equals(type, kinds[i].name))
             return add_kind(steps, kinds[i].kind, error);
-    if (text_equals(type, "Replace"))
+    if (ak_text_equals(type, "Replace"))
         return read_replace(part, where, steps, error);
-    if (text_equals(type, "Prepend"))
+    if (ak_text_equals(type, "Prepend"))
         return read_prepend(part, where, steps, error);
-    if (text_equals(type, "Strip"))
+    if (ak_text_equals(type, "Strip"))
         return read_strip(part, where, steps, error);
-    if (text_equals(type, "BertNormalizer"))
+    if (ak_text_equals(type, "BertNormalizer"))
         return read_bert(part, where, steps, error);
-    if (text_equals(type, "Precompiled"))
+    if (ak_text_equals(type, "Precompiled"))
         return read_precompiled(part, where, steps, error);
-    if (!text_equals(type, "Sequence"))
+    if (!ak_text_equals(type, "Sequence"))
         return fail_unknown_type(where, type, error);
     AK_TRY(ak_tok_json_list(part, "normalizers", true, where, &list, error));
     json_array_foreach (list, i, element)
@@ -301,7 +296,7 @@ static ak_status read_behavior(const json_t *part, const char *where, enum ak_to
         return AKUNU_OK;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         *out = (enum ak_tok_behavior)i;
-        if (text_equals(text, names[i]))
+        if (ak_text_equals(text, names[i]))
             return AKUNU_OK;
     }
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: behavior '%.*s' is not known", where,
@@ -331,10 +326,10 @@ static ak_status read_prepend_scheme(const json_t *part, const char *where,
     *out = prefix ? AK_TOK_PREPEND_ALWAYS : AK_TOK_PREPEND_NEVER;
     if (!scheme.bytes)
         return AKUNU_OK;
-    *out = text_equals(scheme, "first") ? AK_TOK_PREPEND_FIRST :
-           text_equals(scheme, "never") ? AK_TOK_PREPEND_NEVER :
-                                          AK_TOK_PREPEND_ALWAYS;
-    if (*out != AK_TOK_PREPEND_ALWAYS || text_equals(scheme, "always"))
+    *out = ak_text_equals(scheme, "first") ? AK_TOK_PREPEND_FIRST :
+           ak_text_equals(scheme, "never") ? AK_TOK_PREPEND_NEVER :
+                                             AK_TOK_PREPEND_ALWAYS;
+    if (*out != AK_TOK_PREPEND_ALWAYS || ak_text_equals(scheme, "always"))
         return AKUNU_OK;
     return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "%s: prepend_scheme '%.*s' is not known", where,
                    (int)ak_min_size(scheme.n, 64), scheme.bytes);
@@ -407,29 +402,29 @@ ak_status ak_tok_json_read_pretokenizer(const json_t *part, struct ak_tok_transf
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s: %.*s comes after ByteLevel, which is not supported", where,
                        (int)ak_min_size(type.n, 64), type.bytes);
-    if (text_equals(type, "ByteLevel")) {
+    if (ak_text_equals(type, "ByteLevel")) {
         *byte_level = true;
         return read_byte_level(part, where, steps, error);
     }
-    if (text_equals(type, "Metaspace"))
+    if (ak_text_equals(type, "Metaspace"))
         return read_metaspace(part, where, steps, error);
-    if (text_equals(type, "Split"))
+    if (ak_text_equals(type, "Split"))
         return read_split(part, where, steps, error);
-    if (text_equals(type, "Digits"))
+    if (ak_text_equals(type, "Digits"))
         return read_digits(part, where, steps, error);
-    if (text_equals(type, "Punctuation")) {
+    if (ak_text_equals(type, "Punctuation")) {
         AK_TRY(read_behavior(part, where, AK_TOK_ISOLATED, &behavior, error));
         return add_with_behavior(steps, AK_TOK_PRE_PUNCTUATION, behavior, error);
     }
-    if (text_equals(type, "WhitespaceSplit"))
+    if (ak_text_equals(type, "WhitespaceSplit"))
         return add_with_behavior(steps, AK_TOK_PRE_WHITESPACE_SPLIT, AK_TOK_REMOVED, error);
-    if (text_equals(type, "Whitespace"))
+    if (ak_text_equals(type, "Whitespace"))
         return add_with_behavior(steps, AK_TOK_PRE_WORDS, AK_TOK_REMOVED, error);
-    if (text_equals(type, "BertPreTokenizer")) {
+    if (ak_text_equals(type, "BertPreTokenizer")) {
         AK_TRY(add_with_behavior(steps, AK_TOK_PRE_WHITESPACE_SPLIT, AK_TOK_REMOVED, error));
         return add_with_behavior(steps, AK_TOK_PRE_PUNCTUATION, AK_TOK_ISOLATED, error);
     }
-    if (!text_equals(type, "Sequence"))
+    if (!ak_text_equals(type, "Sequence"))
         return fail_unknown_type(where, type, error);
     AK_TRY(ak_tok_json_list(part, "pretokenizers", true, where, &list, error));
     json_array_foreach (list, i, element)
@@ -464,7 +459,8 @@ static ak_status read_strip_decoder(const json_t *part, const char *where,
     AK_TRY(ak_tok_json_text(part, "content", true, where, &content, error));
     bool counts = ak_tok_json_integer(json_object_get(part, "start"), &start) &&
                   ak_tok_json_integer(json_object_get(part, "stop"), &stop);
-    if (!counts || !text_equals(content, " ") || start < 0 || start > 1 || stop != 0 || !out->fused)
+    if (!counts || !ak_text_equals(content, " ") || start < 0 || start > 1 || stop != 0 ||
+        !out->fused)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "%s: Strip is supported only of one space at the start, after Fuse", where);
     out->strips_space = start == 1;
@@ -480,29 +476,29 @@ ak_status ak_tok_json_read_decoder(const json_t *part, struct ak_tok_json_decode
     size_t i;
 
     AK_TRY(ak_tok_json_text(part, "type", true, where, &type, error));
-    if (text_equals(type, "ByteLevel")) {
+    if (ak_text_equals(type, "ByteLevel")) {
         out->byte_level = true;
         return AKUNU_OK;
     }
-    if (text_equals(type, "ByteFallback")) {
+    if (ak_text_equals(type, "ByteFallback")) {
         out->byte_fallback = true;
         return AKUNU_OK;
     }
-    if (text_equals(type, "Fuse")) {
+    if (ak_text_equals(type, "Fuse")) {
         out->fused = true;
         return AKUNU_OK;
     }
-    if (text_equals(type, "WordPiece")) {
+    if (ak_text_equals(type, "WordPiece")) {
         out->wordpiece = true;
         return ak_tok_json_bool(part, "cleanup", true, where, &out->cleanup, error);
     }
-    if (text_equals(type, "Metaspace"))
+    if (ak_text_equals(type, "Metaspace"))
         return read_metaspace_decoder(part, where, out, error);
-    if (text_equals(type, "Replace"))
+    if (ak_text_equals(type, "Replace"))
         return read_replace(part, where, &out->steps, error);
-    if (text_equals(type, "Strip"))
+    if (ak_text_equals(type, "Strip"))
         return read_strip_decoder(part, where, out, error);
-    if (!text_equals(type, "Sequence"))
+    if (!ak_text_equals(type, "Sequence"))
         return fail_unknown_type(where, type, error);
     AK_TRY(ak_tok_json_list(part, "decoders", true, where, &list, error));
     json_array_foreach (list, i, element)
@@ -585,16 +581,16 @@ ak_status ak_tok_json_read_post_processor(const json_t *part, struct ak_tok_pipe
     size_t i;
 
     AK_TRY(ak_tok_json_text(part, "type", true, where, &type, error));
-    if (text_equals(type, "ByteLevel"))
+    if (ak_text_equals(type, "ByteLevel"))
         return AKUNU_OK;
-    if (text_equals(type, "TemplateProcessing"))
+    if (ak_text_equals(type, "TemplateProcessing"))
         return read_template(part, where, p, error);
-    if (text_equals(type, "BertProcessing") || text_equals(type, "RobertaProcessing")) {
-        p->n_separators = text_equals(type, "BertProcessing") ? 1 : 2;
+    if (ak_text_equals(type, "BertProcessing") || ak_text_equals(type, "RobertaProcessing")) {
+        p->n_separators = ak_text_equals(type, "BertProcessing") ? 1 : 2;
         AK_TRY(add_affix(p, false, json_array_get(json_object_get(part, "cls"), 1), where, error));
         return add_affix(p, true, json_array_get(json_object_get(part, "sep"), 1), where, error);
     }
-    if (!text_equals(type, "Sequence"))
+    if (!ak_text_equals(type, "Sequence"))
         return fail_unknown_type(where, type, error);
     AK_TRY(ak_tok_json_list(part, "processors", true, where, &list, error));
     json_array_foreach (list, i, element)

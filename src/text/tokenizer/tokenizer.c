@@ -36,11 +36,6 @@ static int32_t resolve_id(const struct ak_vocab *vocab, int64_t id, int32_t cust
     return custom < (int64_t)vocab->n_tokens ? custom : -1;
 }
 
-static bool text_equals(struct ak_text text, const char *name)
-{
-    return text.n == strlen(name) && memcmp(text.bytes, name, text.n) == 0;
-}
-
 static bool name_contains(struct ak_text name, const char *part)
 {
     for (size_t i = 0, n = strlen(part); i + n <= name.n; i++)
@@ -54,8 +49,8 @@ static bool name_contains(struct ak_text name, const char *part)
 static bool strips_right(const struct ak_vocab *vocab, struct ak_text text)
 {
     return (name_contains(vocab->name, "phi-3") || name_contains(vocab->name, "phi3")) &&
-           !text_equals(text, "<unk>") && !text_equals(text, "<s>") &&
-           !text_equals(text, "<|endoftext|>");
+           !ak_text_equals(text, "<unk>") && !ak_text_equals(text, "<s>") &&
+           !ak_text_equals(text, "<|endoftext|>");
 }
 
 static ak_status load_specials(struct ak_tokenizer *t, const struct ak_vocab *vocab,
@@ -91,9 +86,9 @@ static ak_status check_vocab(const struct ak_vocab *vocab, struct ak_error *erro
     if (vocab->model.n == 0 || vocab->n_tokens == 0 || !vocab->tokens)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the file has no vocabulary (tokenizer.ggml.model, tokenizer.ggml.tokens)");
-    if (!text_equals(vocab->model, "gpt2") && !ak_tok_find_char_rule(vocab->model) &&
-        !text_equals(vocab->model, "llama") && !text_equals(vocab->model, "bert") &&
-        !text_equals(vocab->model, "t5") && !text_equals(vocab->model, "tiktoken"))
+    if (!ak_text_equals(vocab->model, "gpt2") && !ak_tok_find_char_rule(vocab->model) &&
+        !ak_text_equals(vocab->model, "llama") && !ak_text_equals(vocab->model, "bert") &&
+        !ak_text_equals(vocab->model, "t5") && !ak_text_equals(vocab->model, "tiktoken"))
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, "
                        "gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
@@ -176,17 +171,17 @@ static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                            struct ak_error *error)
 {
     const struct ak_tok_char_rule *rule =
-        ak_tok_find_char_rule(text_equals(vocab->model, "gpt2") ? vocab->pre : vocab->model);
+        ak_tok_find_char_rule(ak_text_equals(vocab->model, "gpt2") ? vocab->pre : vocab->model);
     if (rule)
         return load_char_bpe(t, vocab, rule, error);
-    if (text_equals(vocab->model, "gpt2"))
+    if (ak_text_equals(vocab->model, "gpt2"))
         return load_byte_level(t, vocab, error);
-    if (text_equals(vocab->model, "tiktoken"))
+    if (ak_text_equals(vocab->model, "tiktoken"))
         return load_ranked(t, vocab, error);
-    if (text_equals(vocab->model, "llama"))
+    if (ak_text_equals(vocab->model, "llama"))
         return load_sentencepiece(t, vocab, error);
-    return text_equals(vocab->model, "bert") ? load_wordpiece(t, vocab, error) :
-                                               load_unigram(t, vocab, error);
+    return ak_text_equals(vocab->model, "bert") ? load_wordpiece(t, vocab, error) :
+                                                  load_unigram(t, vocab, error);
 }
 
 static ak_status load_ids(struct ak_tokenizer *t, const struct ak_vocab *vocab,

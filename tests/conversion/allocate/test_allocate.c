@@ -315,10 +315,10 @@ static struct test_bytes quantize(const struct akunu_quantize_params *given)
     struct steps steps = { .n = 0 }, again = { .begun = is_gguf ? 0.0 : 0.05 };
     params.progress = watch_progress;
     params.user = &steps;
-    ck_assert_msg(akunu_file_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     again.n_all = steps.n + 1; /* the last one is 0.95, where writing begins */
     params.user = &again;
-    ck_assert_msg(akunu_file_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_uint_gt(steps.n, 5);
     ck_assert_uint_eq(again.n, steps.n);
     ck_assert_double_eq_tol(again.last, 1.0, 1e-9);
@@ -362,7 +362,7 @@ static struct sums report(const struct akunu_quantize_params *given)
     struct sums sums = { 0 };
     params.report = on_tensor;
     params.user = &sums;
-    ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
     return sums;
 }
 
@@ -458,7 +458,7 @@ START_TEST(file_type)
     params.report = count_bytes;
     params.log = on_log;
     params.user = &sums;
-    ck_assert_msg(akunu_file_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     for (size_t i = 1; i < N_MIXES; i++)
         most = type_bytes[i] > type_bytes[most] ? i : most;
     ck_assert_uint_eq(read_file_type(to), mixes[most].number);
@@ -693,7 +693,7 @@ END_TEST
 /* ---- Limits ------------------------------------------------------------- */
 static void check_fails(const struct akunu_quantize_params *params, const char *named)
 {
-    ck_assert_int_eq(akunu_file_quantize(from, to, params), AKUNU_ERROR_ARGUMENT);
+    ck_assert_int_eq(akunu_quantize(from, to, params), AKUNU_ERROR_ARGUMENT);
     ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
                   named);
     ck_assert(fopen(to, "rb") == NULL);
@@ -793,7 +793,7 @@ START_TEST(folders)
     akunu_convert_params_default(&convert, sizeof convert);
     convert.no_vocab = true;
     convert.override_kv = overridden;
-    ck_assert_int_eq(akunu_file_convert(from, gguf, &convert), AKUNU_OK);
+    ck_assert_int_eq(akunu_convert(from, gguf, &convert), AKUNU_OK);
     snprintf(from, sizeof from, "%s", gguf);
     params.override_kv = NULL; /* the file has the value */
     struct test_bytes of_gguf = quantize(&params);
@@ -819,7 +819,7 @@ START_TEST(without_memory)
     long n = 0;
     for (bool is_over = false; !is_over; n += 1 + n / 12) {
         refuse_allocation(n);
-        enum akunu_status status = akunu_file_quantize(from, to, &params);
+        enum akunu_status status = akunu_quantize(from, to, &params);
         is_over = !allow_allocations();
         bool is_opening = strstr(akunu_last_error(), "an unknown format"); /* nobody read it */
         ck_assert_msg(status == AKUNU_OK || (!is_over && status == AKUNU_ERROR_MEMORY) ||
@@ -849,7 +849,7 @@ START_TEST(cancelled)
     params.target_bits = 5.0;
     params.progress = on_progress;
     params.user = &last;
-    ck_assert_int_eq(akunu_file_quantize(from, to, &params), AKUNU_ERROR_CANCELLED);
+    ck_assert_int_eq(akunu_quantize(from, to, &params), AKUNU_ERROR_CANCELLED);
     ck_assert_double_ge(last, 0.3);
     ck_assert_double_lt(last, 0.5);
     ck_assert(fopen(to, "rb") == NULL);

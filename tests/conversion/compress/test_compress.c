@@ -88,8 +88,8 @@ static struct akunu_compress_result compress(const struct akunu_compress_params 
     size_t n_open = test_count_open();
     progress = 0.0;
     params.progress = watch_progress;
-    ck_assert_msg(akunu_file_compress(from, to, &params, &result, sizeof result) == AKUNU_OK,
-                  "%s: %s", from, akunu_last_error());
+    ck_assert_msg(akunu_compress(from, to, &params, &result, sizeof result) == AKUNU_OK, "%s: %s",
+                  from, akunu_last_error());
     ck_assert_double_eq_tol(progress, 1.0, 1e-9);
     check_left(n_open);
     return result;
@@ -99,7 +99,7 @@ static void check_fails(const struct akunu_compress_params *params, enum akunu_s
                         const char *named)
 {
     size_t n_open = test_count_open();
-    ck_assert_int_eq(akunu_file_compress(from, to, params, NULL, 0), status);
+    ck_assert_int_eq(akunu_compress(from, to, params, NULL, 0), status);
     ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
                   named);
     check_left(n_open);
@@ -110,7 +110,7 @@ static void check_fails_alone(const struct akunu_compress_params *params, enum a
                               const char *named)
 {
     size_t n_open = test_count_open();
-    ck_assert_int_eq(akunu_file_compress(from, to, params, NULL, 0), status);
+    ck_assert_int_eq(akunu_compress(from, to, params, NULL, 0), status);
     ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
                   named);
     ck_assert(access(to, F_OK) != 0 || test_count_entries(to) == 2);
@@ -227,8 +227,7 @@ static void convert(void)
     params.no_vocab = true;
     params.type = "F32";
     params.overwrite = true;
-    ck_assert_msg(akunu_file_convert(to, made, &params) == AKUNU_OK, "%s: %s", from,
-                  akunu_last_error());
+    ck_assert_msg(akunu_convert(to, made, &params) == AKUNU_OK, "%s: %s", from, akunu_last_error());
 }
 
 /* Of a model with another rotation, window or scale they would be others. */
@@ -951,7 +950,7 @@ START_TEST(obstacle)
         put_obstacle(&folder, _i);
     else
         snprintf(to, sizeof to, "%s", test_in(&folder, "none/small"));
-    ck_assert_int_eq(akunu_file_compress(from, to, &params, NULL, 0), obstacles[_i].status);
+    ck_assert_int_eq(akunu_compress(from, to, &params, NULL, 0), obstacles[_i].status);
     snprintf(said, sizeof said, "%s%s%s%s", is_outside ? folder.path : "", is_outside ? "/" : "",
              name ? "" : "none/", obstacles[_i].said);
     ck_assert_msg(strncmp(akunu_last_error(), said, strlen(said)) == 0, "%s", akunu_last_error());
@@ -1047,7 +1046,7 @@ START_TEST(failing_steps)
     long n = 0;
     for (bool is_over = false; !is_over; n += 1 + n / 4) {
         steps_left = n;
-        enum akunu_status status = akunu_file_compress(from, to, &params, NULL, 0);
+        enum akunu_status status = akunu_compress(from, to, &params, NULL, 0);
         is_over = steps_left >= 0;
         steps_left = -1;
         ck_assert_msg(status == (is_over ? AKUNU_OK : AKUNU_ERROR_IO), "step %ld: %d: %s", n,
@@ -1058,7 +1057,7 @@ START_TEST(failing_steps)
     }
     ck_assert_int_gt(n, 200);
     steps_left = 0;
-    ck_assert_int_eq(akunu_file_compress(from, to, &params, NULL, 0), AKUNU_ERROR_IO);
+    ck_assert_int_eq(akunu_compress(from, to, &params, NULL, 0), AKUNU_ERROR_IO);
     steps_left = -1;
     ck_assert_ptr_nonnull(
         strstr(akunu_last_error(), "again/manifest.json: cannot read: Input/output error"));
@@ -1089,7 +1088,7 @@ START_TEST(without_memory)
     long n = 0, n_calls = 0, n_said = 0;
     for (bool is_over = false; !is_over; n += 1 + n / 16) {
         refuse_allocation(n);
-        enum akunu_status status = akunu_file_compress(from, to, &params, NULL, 0);
+        enum akunu_status status = akunu_compress(from, to, &params, NULL, 0);
         is_over = !allow_allocations();
         ck_assert(!is_over || status == AKUNU_OK);
         n_calls++;
@@ -1334,7 +1333,7 @@ START_TEST(encoders_in_gguf)
         char model[64];
         snprintf(model, sizeof model, "encoders/%s/model.gguf", cases[i][0]);
         struct akunu_compress_params params = begin(&folder, model, "int8");
-        ck_assert_int_eq(akunu_file_compress(from, to, &params, NULL, 0), AKUNU_ERROR_UNSUPPORTED);
+        ck_assert_int_eq(akunu_compress(from, to, &params, NULL, 0), AKUNU_ERROR_UNSUPPORTED);
         const char *said = akunu_last_error(), *why = strstr(said, cases[i][1]);
         ck_assert_msg(strncmp(said, "config.json cannot say of this model", 36) == 0 && why, "%s",
                       said);

@@ -16,7 +16,7 @@
 static void check_fails(const char *from, const char *to, const struct akunu_convert_params *params,
                         enum akunu_status status, const char *named)
 {
-    ck_assert_int_eq(akunu_file_convert(from, to, params), status);
+    ck_assert_int_eq(akunu_convert(from, to, params), status);
     ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
                   named);
 }
@@ -74,8 +74,7 @@ START_TEST(as_stored)
     char to[96], from[4096];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     snprintf(from, sizeof from, "%s", test_path(files[_i]));
-    ck_assert_msg(akunu_file_convert(from, to, NULL) == AKUNU_OK, "%s: %s", from,
-                  akunu_last_error());
+    ck_assert_msg(akunu_convert(from, to, NULL) == AKUNU_OK, "%s: %s", from, akunu_last_error());
     struct ak_provider *a = open_ok(from), *b = open_ok(to);
     check_metadata(a, b);
     check_tensors(a, b);
@@ -108,7 +107,7 @@ START_TEST(types)
     char to[96], from[4096];
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
     snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
-    ck_assert_msg(akunu_file_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     struct ak_provider *a = open_ok(from), *b = open_ok(to);
     ck_assert(ak_provider_find_meta(b, "general.file_type", &meta) &&
               meta.as.unsigned_integer == cases[_i].file_type);
@@ -293,7 +292,7 @@ START_TEST(quantized_folders)
     snprintf(path, sizeof path, "quantized/%s", quantized[_i]);
     snprintf(from, sizeof from, "%s", test_path(path));
     struct akunu_convert_params params = params_of("F32");
-    ck_assert_msg(akunu_file_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     struct ak_provider *a = open_ok(from), *b = open_ok(to);
     int n_composed = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -405,13 +404,13 @@ START_TEST(byte_level)
     write_model(&folder);
     write_tokenizer(&folder, pres[_i].pre_tokenizer, pres[_i].ignore_merges);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    enum akunu_status status = akunu_file_convert(folder.path, to, NULL);
+    enum akunu_status status = akunu_convert(folder.path, to, NULL);
     if (!pres[_i].name) { /* no known rule splits so: it can be named */
         struct akunu_convert_params params = params_of(NULL);
         ck_assert_int_eq(status, AKUNU_ERROR_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(akunu_last_error(), "--pre"));
         params.pre = "smaug-bpe";
-        status = akunu_file_convert(folder.path, to, &params);
+        status = akunu_convert(folder.path, to, &params);
     }
     ck_assert_msg(status == AKUNU_OK, "%s", akunu_last_error());
     struct ak_provider *p = open_ok(to);
@@ -477,7 +476,7 @@ START_TEST(merges_as_scores)
              merges[_i]);
     test_write_text(&folder, "tokenizer.json", json);
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_file_convert(folder.path, to, NULL) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s", akunu_last_error());
     struct akunu_tokenizer *a = akunu_tokenizer_load(folder.path), *b = akunu_tokenizer_load(to);
     ck_assert_msg(a && b, "%s", akunu_last_error());
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -619,7 +618,7 @@ START_TEST(tokenizers_of_encoders)
     copy_file(&folder, name, "tokenizer.json");
     copy_file(&folder, name, "tokenizer_config.json");
     snprintf(to, sizeof to, "%s", test_in(&folder, "new.gguf"));
-    ck_assert_msg(akunu_file_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name,
+    ck_assert_msg(akunu_convert(folder.path, to, NULL) == AKUNU_OK, "%s: %s", name,
                   akunu_last_error());
     struct ak_provider *ours = open_ok(to);
     check_vocabulary(golden, ours, strcmp(name, "xlm-roberta") == 0);
@@ -691,7 +690,7 @@ START_TEST(templates)
         unlink(test_in(&folder, "chat_template.json"));
         if (cases[i].other)
             test_write_text(&folder, "chat_template.json", cases[i].other);
-        ck_assert_msg(akunu_file_convert(folder.path, to, &params) == AKUNU_OK, "%s",
+        ck_assert_msg(akunu_convert(folder.path, to, &params) == AKUNU_OK, "%s",
                       akunu_last_error());
         struct ak_provider *p = open_ok(to);
         check_string(p, "tokenizer.chat_template", cases[i].usual);
@@ -769,9 +768,9 @@ START_TEST(files)
     params = params_of("F16");
     check_fails(from, to, &params, AKUNU_ERROR_ARGUMENT, "exists already");
     params.overwrite = true;
-    ck_assert_int_eq(akunu_file_convert(from, to, &params), AKUNU_OK);
+    ck_assert_int_eq(akunu_convert(from, to, &params), AKUNU_OK);
     check_fails(to, to, &params, AKUNU_ERROR_ARGUMENT, "a file of the model");
-    ck_assert_int_eq(akunu_file_convert(to, test_in(&folder, "again.gguf"), NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_convert(to, test_in(&folder, "again.gguf"), NULL), AKUNU_OK);
     test_folder_end(&folder);
 }
 END_TEST
@@ -799,8 +798,7 @@ START_TEST(parts_of_the_source)
                     "a file of the model");
         ck_assert_int_eq(unlink(test_in(&folder, "other name")), 0);
     }
-    ck_assert_int_eq(akunu_file_convert(folder.path, test_in(&folder, "new.gguf"), &params),
-                     AKUNU_OK);
+    ck_assert_int_eq(akunu_convert(folder.path, test_in(&folder, "new.gguf"), &params), AKUNU_OK);
     test_folder_end(&folder);
 }
 END_TEST
@@ -832,7 +830,7 @@ START_TEST(killed)
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0)
-            _exit(akunu_file_convert(from, to, &params) == AKUNU_OK ? 0 : 1);
+            _exit(akunu_convert(from, to, &params) == AKUNU_OK ? 0 : 1);
         ck_assert_int_eq(waitpid(child, &code, 0), child);
         ck_assert_int_eq(WEXITSTATUS(code), 7);
     }
@@ -852,7 +850,7 @@ START_TEST(disk_full)
     small = (struct rlimit){ 65536, before.rlim_max };
     signal(SIGXFSZ, SIG_IGN);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
-    enum akunu_status status = akunu_file_convert(from, to, NULL);
+    enum akunu_status status = akunu_convert(from, to, NULL);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     ck_assert_int_eq(status, AKUNU_ERROR_IO);
@@ -880,7 +878,7 @@ START_TEST(synced)
     char from[4096];
     snprintf(from, sizeof from, "%s", test_path("models/qwen3.gguf"));
     n_synced[0] = n_synced[1] = 0;
-    ck_assert_int_eq(akunu_file_convert(from, test_in(&folder, "new.gguf"), NULL), AKUNU_OK);
+    ck_assert_int_eq(akunu_convert(from, test_in(&folder, "new.gguf"), NULL), AKUNU_OK);
     ck_assert(n_synced[0] == 1 && n_synced[1] == 1);
     test_folder_end(&folder);
 }

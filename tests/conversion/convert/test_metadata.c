@@ -36,8 +36,8 @@ static struct akunu_convert_params replacing(const char *type)
 static struct ak_provider *convert_ok(const char *from, const struct akunu_convert_params *params)
 {
     struct akunu_convert_params usual = replacing(NULL);
-    ck_assert_msg(akunu_file_convert(from, to, params ? params : &usual) == AKUNU_OK, "%s: %s",
-                  from, akunu_last_error());
+    ck_assert_msg(akunu_convert(from, to, params ? params : &usual) == AKUNU_OK, "%s: %s", from,
+                  akunu_last_error());
     return open_ok(to);
 }
 
@@ -46,7 +46,7 @@ static void check_fails(const char *from, const struct akunu_convert_params *par
 {
     struct akunu_convert_params usual = replacing(NULL);
     unlink(to);
-    ck_assert_int_eq(akunu_file_convert(from, to, params ? params : &usual), status);
+    ck_assert_int_eq(akunu_convert(from, to, params ? params : &usual), status);
     ck_assert_msg(strstr(akunu_last_error(), said), "'%s' lacks '%s'", akunu_last_error(), said);
     ck_assert_int_ne(access(to, F_OK), 0);
 }

@@ -197,7 +197,7 @@ static void choose(const char *from, const char *mix, const char *importance, st
     params.report = on_tensor;
     params.user = c;
     c->n = 0;
-    ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
 }
 
 /* "Q6_K*2 Q4_K*15": the types of the part in its layers. */
@@ -315,7 +315,7 @@ static struct test_bytes quantize(struct akunu_quantize_params *params)
     uint8_t piece[4096];
     size_t n;
     params->overwrite = true;
-    ck_assert_msg(akunu_file_quantize(from, to, params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, to, params) == AKUNU_OK, "%s", akunu_last_error());
     snprintf(path, sizeof path, "%s", to);
     FILE *file = fopen(path, "rb");
     ck_assert_ptr_nonnull(file);
@@ -328,7 +328,7 @@ static struct test_bytes quantize(struct akunu_quantize_params *params)
 static void check_fails(const struct akunu_quantize_params *params, enum akunu_status status,
                         const char *named)
 {
-    ck_assert_int_eq(akunu_file_quantize(from, to, params), status);
+    ck_assert_int_eq(akunu_quantize(from, to, params), status);
     ck_assert_msg(strstr(akunu_last_error(), named), "\"%s\" does not name %s", akunu_last_error(),
                   named);
     ck_assert(fopen(to, "rb") == NULL);
@@ -393,7 +393,7 @@ START_TEST(exceptions)
     params.embedding_type = "Q5_0";
     params.report = on_tensor;
     params.user = c;
-    ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_str_eq(find_choice(c, "blk.0.attn_q.weight"), "Q8_0");
     ck_assert_str_eq(find_choice(c, "blk.1.attn_q.weight"), "Q8_0"); /* the first one counts */
     ck_assert_str_eq(find_choice(c, "blk.1.attn_v.weight"), "Q4_0");
@@ -403,7 +403,7 @@ START_TEST(exceptions)
     params.tensor_types = NULL;
     params.pure = true;
     c->n = 0;
-    ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_str_eq(find_choice(c, "blk.0.ffn_down.weight"), "Q4_0");
     free(c);
     test_folder_end(&folder);
@@ -438,7 +438,7 @@ START_TEST(types_that_do_not_fit)
     params.pure = true;
     params.log = on_warning;
     params.user = &lines;
-    ck_assert_msg(akunu_file_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, NULL, &params) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_int_eq(lines.n, 1);
     ck_assert_msg(
         strstr(lines.last, " quantized tensors have Q5_0 instead of Q4_K, because rows of "), "%s",
@@ -448,13 +448,13 @@ START_TEST(types_that_do_not_fit)
     ck_assert(n == n_all && n > 10);
     ck_assert_ptr_nonnull(strstr(lines.last, "do not fill blocks of 256"));
     params.tensor_types = fitting; /* one tensor less */
-    ck_assert_int_eq(akunu_file_quantize(from, NULL, &params), AKUNU_OK);
+    ck_assert_int_eq(akunu_quantize(from, NULL, &params), AKUNU_OK);
     int fewer = 0;
     ck_assert_int_eq(sscanf(lines.last, "%d of %d", &fewer, &n_all), 2);
     ck_assert(fewer == n - 1 && n_all == n);
     params.type = "Q4_0"; /* all fit */
     lines.n = 0;
-    ck_assert_int_eq(akunu_file_quantize(from, NULL, &params), AKUNU_OK);
+    ck_assert_int_eq(akunu_quantize(from, NULL, &params), AKUNU_OK);
     ck_assert_int_eq(lines.n, 0);
     params.tensor_types = by_name;
     check_fails(&params, AKUNU_ERROR_ARGUMENT,
@@ -499,7 +499,7 @@ START_TEST(refused)
     params.type = "Q4_0";
     check_fails(&params, AKUNU_ERROR_ARGUMENT, "already");
     params.requantize = true;
-    ck_assert_msg(akunu_file_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_quantize(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     test_folder_end(&folder);
 }
 END_TEST

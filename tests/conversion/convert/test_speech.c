@@ -84,7 +84,7 @@ static void convert_ok(const char *from, const char *to, const char *type)
 {
     struct akunu_convert_params params = params_of(type);
     params.overwrite = true;
-    ck_assert_msg(akunu_file_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_convert(from, to, &params) == AKUNU_OK, "%s", akunu_last_error());
 }
 
 static const char *const types[] = { NULL, "F32", "F16", "Q8_0" };
@@ -265,8 +265,7 @@ START_TEST(foreign_heads_are_dropped)
     write_folder(&folder, "[[3, 1], [0, 1], [1, 4]]");
     params.log = count_line;
     params.user = &n_lines;
-    ck_assert_msg(akunu_file_convert(folder.path, to, &params) == AKUNU_OK, "%s",
-                  akunu_last_error());
+    ck_assert_msg(akunu_convert(folder.path, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_int_eq(n_lines, 1);
     struct ak_provider *p = open_ok(to);
     ck_assert(ak_provider_find_meta(p, "whisper.alignment_heads", &heads) && heads.n == 2);

@@ -274,7 +274,7 @@ static void convert(const char *folder, const char *file)
     struct akunu_convert_params params;
     akunu_convert_params_default(&params, sizeof params);
     params.no_vocab = true;
-    ck_assert_msg(akunu_file_convert(folder, file, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_convert(folder, file, &params) == AKUNU_OK, "%s", akunu_last_error());
 }
 
 START_TEST(which_tensors)
@@ -416,7 +416,7 @@ START_TEST(doubles_in_gguf)
         akunu_convert_params_default(&params, sizeof params);
         params.type = types[i];
         params.no_vocab = true;
-        ck_assert_msg(akunu_file_convert(wide, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+        ck_assert_msg(akunu_convert(wide, to, &params) == AKUNU_OK, "%s", akunu_last_error());
         check_types(to, types[i] ? types[i] : "F32");
     }
     test_folder_end(&folder);

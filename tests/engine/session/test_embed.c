@@ -158,7 +158,7 @@ START_TEST(converted)
     akunu_convert_params_default(&params, sizeof params);
     params.no_vocab = true;
     params.overwrite = true;
-    ck_assert_msg(akunu_file_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s",
+    ck_assert_msg(akunu_convert(encoder_path(name, "", from), to, &params) == AKUNU_OK, "%s",
                   akunu_last_error());
     read_texts(name, &texts);
     for (int made = 0; made < 2; made++) {
@@ -520,7 +520,7 @@ START_TEST(as_sentence_transformers)
         make_sentence_folder(json_object_get(one, "files"), folder);
         check_sentence(one, folder);
         snprintf(path, sizeof path, "%s/made.gguf", folder);
-        ck_assert_msg(akunu_file_convert(folder, path, NULL) == AKUNU_OK, "%s", akunu_last_error());
+        ck_assert_msg(akunu_convert(folder, path, NULL) == AKUNU_OK, "%s", akunu_last_error());
         check_sentence(one, path);
         remove_sentence_folder(json_object_get(one, "files"), folder);
     }
@@ -628,7 +628,7 @@ START_TEST(lower_case_that_gguf_lacks)
         char folder[64], path[4096];
         make_sentence_folder(files, folder);
         snprintf(path, sizeof path, "%s/made.gguf", folder);
-        enum akunu_status status = akunu_file_convert(folder, path, NULL);
+        enum akunu_status status = akunu_convert(folder, path, NULL);
         ck_assert_msg(status == (lowers ? AKUNU_ERROR_UNSUPPORTED : AKUNU_OK), "%s",
                       akunu_last_error());
         if (lowers)

@@ -214,7 +214,7 @@ static void run_converted(const char *path, const char *type, float encoded[2][C
     params.overwrite = true;
     params.type = type;
     ck_assert_int_eq(close(mkstemp(to)), 0);
-    ck_assert_msg(akunu_file_convert(path, to, &params) == AKUNU_OK, "%s", akunu_last_error());
+    ck_assert_msg(akunu_convert(path, to, &params) == AKUNU_OK, "%s", akunu_last_error());
     run_file(path, encoded[0], logits[0]);
     run_file(to, encoded[1], logits[1]);
     unlink(to);

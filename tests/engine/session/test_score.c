@@ -148,7 +148,7 @@ START_TEST(goldens)
     params.no_vocab = true;
     params.overwrite = true;
     close(mkstemp(path));
-    ck_assert_msg(akunu_file_convert(folder(models[_i].name, ""), path, &params) == AKUNU_OK, "%s",
+    ck_assert_msg(akunu_convert(folder(models[_i].name, ""), path, &params) == AKUNU_OK, "%s",
                   akunu_last_error());
     score_all(path, models[_i].n_scores, pairs, converted);
     bool softmax = strcmp(models[_i].name, "qwen3") == 0; /* of GGUF: "yes" and "no" */

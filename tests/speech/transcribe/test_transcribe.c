@@ -1354,10 +1354,10 @@ START_TEST(streamed)
         ck_assert_msg(stream != NULL, "%s", akunu_last_error());
         ck_assert_int_eq(akunu_speech_stream_push(stream, NULL, 0), AKUNU_OK);
         ck_assert_int_eq(push_all(stream, f->samples, 12), AKUNU_OK);
-        ck_assert_int_eq(akunu_speech_stream_finish(stream), AKUNU_OK);
+        ck_assert_int_eq(akunu_speech_stream_end(stream), AKUNU_OK);
         ck_assert(heard[i].ended && heard[i].n_final > 0 && heard[i].n_partial_calls >= 12);
         ck_assert(heard[i].last <= 12.5);
-        ck_assert_int_eq(akunu_speech_stream_finish(stream), AKUNU_OK); /* nothing is left */
+        ck_assert_int_eq(akunu_speech_stream_end(stream), AKUNU_OK); /* nothing is left */
         akunu_speech_stream_free(stream);
     }
     ck_assert(heard[0].n == heard[1].n && memcmp(heard[0].text, heard[1].text, heard[0].n) == 0);

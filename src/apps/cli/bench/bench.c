@@ -25,7 +25,7 @@ struct bench {
     double kv_token_bytes;          /* bytes of keys and values per token, all layers */
 };
 
-static bool is_cancelled(void *user)
+static bool bench_is_cancelled(void *user)
 {
     (void)user;
     return cli_is_interrupted();
@@ -36,7 +36,7 @@ static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *
     size_t last;
     if (n > 0 &&
         akunu_session_prefill(b->loaded->session, sequence, &(struct akunu_ids){ ids, (size_t)n },
-                              is_cancelled, NULL, &last) != AKUNU_OK)
+                              bench_is_cancelled, NULL, &last) != AKUNU_OK)
         return cli_fail_library();
     return CLI_EXIT_OK;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apps/common/output.h"
+#include "apps/common/load.h"
 
 void cli_bench_name(const struct cli_bench_test *t, char *out)
 {
@@ -56,13 +57,6 @@ static double deviation(const struct cli_bench_result *r)
 }
 
 /* ---- Fields of every row ------------------------------------------------ */
-/* The file's name without its folder. */
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static uint64_t file_bytes(const struct cli_bench_context *c)
 {
     struct akunu_file_info info;
@@ -195,7 +189,7 @@ static void md_model(struct cli_bench_context *c)
 {
     const struct akunu_model_info *info = &c->loaded->info;
     cli_output_text(&c->out, "| ");
-    md_text(&c->out, base_name(c->loaded->path));
+    md_text(&c->out, cli_base_name(c->loaded->path));
     cli_output_format(&c->out, " | %.1f MB | %.1f M | %s | %u | %u | ", (double)file_bytes(c) / 1e6,
                       (double)info->n_parameters / 1e6, info->cpu,
                       akunu_session_threads(c->loaded->session),

@@ -30,7 +30,7 @@ static bool show_progress(double fraction, void *user)
     return !cli_is_interrupted();
 }
 
-static bool is_cancelled(void *user)
+static bool tune_is_cancelled(void *user)
 {
     (void)user;
     return cli_is_interrupted();
@@ -70,8 +70,8 @@ static int try_session(const struct tuning *t, unsigned threads, uint32_t chunk,
     double started = cli_seconds();
     if (code == CLI_EXIT_OK &&
         akunu_session_prefill(t->loaded->session, t->loaded->sequence,
-                              &(struct akunu_ids){ t->ids, (size_t)n_prompt }, is_cancelled, NULL,
-                              &last) != AKUNU_OK)
+                              &(struct akunu_ids){ t->ids, (size_t)n_prompt }, tune_is_cancelled,
+                              NULL, &last) != AKUNU_OK)
         code = cli_fail_library();
     *prompt = fmax(*prompt, (double)n_prompt / fmax(cli_seconds() - started, 1e-9));
     started = cli_seconds();

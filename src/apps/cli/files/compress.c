@@ -90,7 +90,7 @@ static int compress(const struct cli_options *o, const char *path, const struct 
     params.progress = cli_work_progress;
     params.log = cli_work_log;
     params.user = &work;
-    enum akunu_status status = akunu_file_compress(path, o->out, &params, &result, sizeof result);
+    enum akunu_status status = akunu_compress(path, o->out, &params, &result, sizeof result);
     cli_progress_end(&work.progress);
     return status == AKUNU_OK ? report_result(o, &work, &result) : fail_limits(&result);
 }

@@ -44,7 +44,7 @@ static int convert(const struct cli_options *o, const char *path)
     params.progress = cli_work_progress;
     params.log = cli_work_log;
     params.user = &work;
-    return end(&work, o->out, akunu_file_convert(path, o->out, &params));
+    return end(&work, o->out, akunu_convert(path, o->out, &params));
 }
 
 int cli_convert(const struct cli_options *o)
@@ -88,7 +88,7 @@ static int dry_run(const struct cli_options *o, const char *path,
     struct work *work = params->user;
     work->out = cli_output_stdout();
     params->report = on_tensor;
-    enum akunu_status status = akunu_file_quantize(path, NULL, params);
+    enum akunu_status status = akunu_quantize(path, NULL, params);
     cli_progress_end(&work->base.progress);
     if (status != AKUNU_OK)
         return cli_fail_library();
@@ -149,7 +149,7 @@ static int quantize(const struct cli_options *o, const char *path)
     if (code == CLI_EXIT_OK && o->dry_run)
         code = dry_run(o, path, &params);
     else if (code == CLI_EXIT_OK)
-        code = end(&work, o->out, akunu_file_quantize(path, o->out, &params));
+        code = end(&work, o->out, akunu_quantize(path, o->out, &params));
     free(text.bytes);
     return code;
 }

@@ -22,7 +22,7 @@ static bool collect_piece(size_t completion, akunu_token token, const char *text
     return cli_run_keep(c->run, &c->texts[completion], text, n);
 }
 
-static bool is_cancelled(void *user)
+static bool texts_are_cancelled(void *user)
 {
     return cli_run_cancelled(((struct parallel *)user)->run);
 }
@@ -80,7 +80,7 @@ static int generate_all(struct parallel *c)
     struct cli_run *run = c->run;
     const struct akunu_ids prompt = cli_run_ids(run);
     run->generation.on_piece = collect_piece;
-    run->generation.cancel = is_cancelled;
+    run->generation.cancel = texts_are_cancelled;
     run->generation.user = c;
     run->progress = cli_progress_begin();
     enum akunu_status status = akunu_session_generate_parallel(

@@ -159,7 +159,7 @@ static int feed_stream(struct stream *s, struct akunu_speech_stream *stream)
         status = akunu_speech_stream_push(stream, s->samples, convert(s));
     }
     if (status == AKUNU_OK)
-        status = akunu_speech_stream_finish(stream);
+        status = akunu_speech_stream_end(stream);
     if (!s->o->json && s->n_line > 0)
         cli_output_text(s->out, "\n");
     if (status != AKUNU_OK)

@@ -6,6 +6,7 @@
 
 #include "apps/common/input.h"
 #include "apps/common/message.h"
+#include "apps/common/load.h"
 
 enum { MAX_SPLIT = 999 };
 
@@ -43,12 +44,6 @@ char *cli_split_name(const char *name, unsigned number)
 }
 
 /* ---- GGUF files --------------------------------------------------------- */
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_later_part(const char *path)
 {
     unsigned count;
@@ -60,7 +55,7 @@ static bool is_gguf(const char *path)
 {
     static const char *const others[] = { "mmproj",  "imatrix", "mtp-",
                                           "eagle3-", "dflash-", "dspark-" };
-    const char *name = base_name(path);
+    const char *name = cli_base_name(path);
     if (!cli_ends_with(name, ".gguf"))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -96,7 +91,7 @@ static const struct cli_repo_file *find_path(const struct cli_repo_files *files,
         const struct cli_repo_file *f = &files->list[i];
         if (strcmp(f->path, path) == 0)
             return f;
-        if (!found && strcmp(base_name(f->path), path) == 0)
+        if (!found && strcmp(cli_base_name(f->path), path) == 0)
             found = f;
     }
     return found;

@@ -46,12 +46,6 @@ static int make_folders(const char *path)
     return code;
 }
 
-static char *join_path(const char *folder, const char *name, const char *suffix)
-{
-    char *path;
-    return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
-}
-
 static bool is_entry(const char *path)
 {
     struct stat st;
@@ -68,8 +62,8 @@ static bool has_size(const char *path, int64_t size)
 static char *target_of(const struct pull *p, const struct cli_remote_file *file)
 {
     if (p->plan.is_folder)
-        return join_path(p->is_new ? p->staging : p->path, file->name, "");
-    return join_path(p->models, file->name, "");
+        return cli_join_path(p->is_new ? p->staging : p->path, file->name, "");
+    return cli_join_path(p->models, file->name, "");
 }
 
 /* ---- Which files are there ---------------------------------------------- */
@@ -125,7 +119,7 @@ static char *part_path(const struct pull *p, const struct cli_remote_file *file)
 {
     char *path;
     if (p->plan.is_folder)
-        return join_path(p->staging, file->name, ".part");
+        return cli_join_path(p->staging, file->name, ".part");
     return asprintf(&path, "%s/.pull/%s.part", p->models, file->name) < 0 ? NULL : path;
 }
 
@@ -224,7 +218,7 @@ static int pull(struct pull *p, const char *name)
     int code = cli_pull_plan(&p->http, &p->source, name, &p->plan);
     if (code != CLI_EXIT_OK)
         return code;
-    p->path = join_path(p->models, p->plan.name, "");
+    p->path = cli_join_path(p->models, p->plan.name, "");
     if (!p->path || asprintf(&p->staging, "%s/.pull/%s.folder", p->models, p->plan.name) < 0) {
         p->staging = NULL;
         return cli_fail_memory();
@@ -287,7 +281,7 @@ int cli_remote_path(const struct cli_options *o, const char *name, char **path)
     if (code == CLI_EXIT_OK)
         found = cli_pulled_find(p.models, p.source.key);
     if (found) {
-        *path = join_path(p.models, found, "");
+        *path = cli_join_path(p.models, found, "");
     } else if (code == CLI_EXIT_OK && o->offline) {
         cli_fail("%s: not in %s, and --offline downloads nothing", p.source.shown, p.models);
         code = CLI_EXIT_MODEL;

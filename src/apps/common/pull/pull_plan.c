@@ -7,6 +7,7 @@
 #include "apps/common/message.h"
 #include "apps/common/pull/pull.h"
 #include "apps/common/remote.h"
+#include "apps/common/load.h"
 
 /* ---- Sources ------------------------------------------------------------ */
 static char *decode_percent(const char *text, size_t n)
@@ -136,12 +137,6 @@ static int plan_url(const char *url, const char *other, struct cli_pull_plan *pl
     return code;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int plan_repo(struct cli_http *http, const struct cli_repo *repo, struct cli_pull_plan *plan)
 {
     struct cli_repo_files files;
@@ -152,7 +147,7 @@ static int plan_repo(struct cli_http *http, const struct cli_repo *repo, struct 
     for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++) {
         const struct cli_repo_file *f = &files.list[i];
         code = add_file(plan, cli_repo_url(http, repo, f->path),
-                        plan->is_folder ? f->path : base_name(f->path));
+                        plan->is_folder ? f->path : cli_base_name(f->path));
         if (code != CLI_EXIT_OK)
             break;
         struct cli_remote_file *file = &plan->files[i];
@@ -208,7 +203,7 @@ int cli_pull_plan(struct cli_http *http, const struct cli_model_source *source, 
         code = rename_files(plan, name);
     if (code != CLI_EXIT_OK)
         return code;
-    const char *own = plan->is_folder ? base_name(source->repo.name) : plan->files[0].name;
+    const char *own = plan->is_folder ? cli_base_name(source->repo.name) : plan->files[0].name;
     plan->name = strdup(plan->is_folder && name ? name : own);
     return plan->name ? CLI_EXIT_OK : cli_fail_memory();
 }
