@@ -54,6 +54,7 @@
  *     akunu_get_X(…, &x, sizeof x)            reads an X without a handle
  *
  * Functions that do work before they fill a struct are named for the work: measure, tune, compress.
+ * A function with an index i returns NULL or AKUNU_ERROR_ARGUMENT past the end of its list.
  * To pass a struct that has defaults, call akunu_X_default and then set what should differ. NULL
  * means all defaults, unless the struct has a member that the program must set. In the comments of
  * members, a value in parentheses is the default; the other members default to 0, false or NULL.

@@ -74,8 +74,8 @@ struct akunu_grammar *akunu_grammar_from_schema(const char *schema, size_t n_byt
     return wrap(inner, status, &error);
 }
 
-static ak_status create_lazy(const struct akunu_grammar *grammar, const char *const *triggers,
-                             bool again, struct ak_grammar **out, struct ak_error *error)
+static ak_status make_lazy(const struct akunu_grammar *grammar, const char *const *triggers,
+                           bool again, struct ak_grammar **out, struct ak_error *error)
 {
     size_t n = 0;
     if (!grammar || !triggers)
@@ -97,7 +97,7 @@ struct akunu_grammar *akunu_grammar_make_lazy(const struct akunu_grammar *gramma
 {
     struct ak_error error = { 0 };
     struct ak_grammar *inner = NULL;
-    ak_status status = create_lazy(grammar, triggers, again, &inner, &error);
+    ak_status status = make_lazy(grammar, triggers, again, &inner, &error);
     return wrap(inner, status, &error);
 }
 

@@ -60,9 +60,9 @@ void ak_api_fill_plan(struct ak_model *m, const struct ak_pack_cache_plan *cache
     snprintf(out->backend, sizeof out->backend, "%s", m->backend->ops->name);
 }
 
-static ak_status plan(const char *path, const struct akunu_load_params *given_load,
-                      const struct akunu_session_params *given_session, struct akunu_load_plan *out,
-                      struct ak_error *error)
+static ak_status make_plan(const char *path, const struct akunu_load_params *given_load,
+                           const struct akunu_session_params *given_session,
+                           struct akunu_load_plan *out, struct ak_error *error)
 {
     struct akunu_load_params params;
     struct akunu_session_params session;
@@ -91,7 +91,7 @@ enum akunu_status akunu_get_load_plan(const char *path, const struct akunu_load_
 {
     struct ak_error error = { 0 };
     struct akunu_load_plan full;
-    if (plan(path, params, session, &full, &error) == AKUNU_OK)
+    if (make_plan(path, params, session, &full, &error) == AKUNU_OK)
         ak_api_copy_out(out, size, &full, sizeof full, "akunu_load_plan", &error);
     return ak_api_finish(&error);
 }

@@ -12,7 +12,8 @@ struct akunu_sampler {
     struct ak_sampler *inner;
     struct ak_session_constraint constraint;
     struct ak_grammar *grammar; /* the constraint's, which keeps it alive; NULL: none */
-    struct ak_buffer text;      /* with a grammar: the sampled tokens, from which clones catch up */
+    struct ak_buffer
+        tokens; /* int32 each, with a grammar: those sampled, from which clones catch up */
 };
 
 void akunu_sampling_default(struct akunu_sampling *sampling, size_t size)
@@ -77,7 +78,7 @@ void akunu_sampler_free(struct akunu_sampler *sampler)
     if (!sampler)
         return;
     ak_session_constraint_end(&sampler->constraint);
-    ak_buffer_free(&sampler->text);
+    ak_buffer_free(&sampler->tokens);
     ak_sample_free(sampler->inner);
     ak_free(sampler);
 }
@@ -88,7 +89,7 @@ static ak_status accept_text(struct akunu_sampler *sampler, int32_t token, struc
     bool allowed;
     if (!sampler->grammar)
         return AKUNU_OK;
-    AK_TRY(ak_buffer_add(&sampler->text, (const char *)&token, sizeof token, error));
+    AK_TRY(ak_buffer_add(&sampler->tokens, (const char *)&token, sizeof token, error));
     return ak_grammar_matcher_accept_token(sampler->constraint.matcher, token, &allowed, error);
 }
 
@@ -100,9 +101,9 @@ static ak_status copy_sampler(const struct akunu_sampler *sampler, struct akunu_
     if (out->grammar)
         AK_TRY(ak_session_constraint_begin(sampler->constraint.model, out->grammar,
                                            &out->constraint, error));
-    for (size_t at = 0; at < sampler->text.n; at += sizeof(int32_t)) {
+    for (size_t at = 0; at < sampler->tokens.n; at += sizeof(int32_t)) {
         int32_t token;
-        memcpy(&token, sampler->text.bytes + at, sizeof token);
+        memcpy(&token, sampler->tokens.bytes + at, sizeof token);
         AK_TRY(accept_text(out, token, error));
     }
     return AKUNU_OK;
@@ -133,7 +134,7 @@ enum akunu_status akunu_sampler_reset(struct akunu_sampler *sampler)
         return ak_api_finish(&error);
     }
     ak_sample_reset(sampler->inner);
-    sampler->text.n = 0;
+    sampler->tokens.n = 0;
     if (sampler->grammar)
         ak_grammar_matcher_reset(sampler->constraint.matcher, &error);
     return ak_api_finish(&error);

@@ -126,7 +126,7 @@ enum akunu_status akunu_session_set_timing(struct akunu_session *session, bool o
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
     if (s)
-        ak_session_time(s, on, &error);
+        ak_session_set_timing(s, on, &error);
     return ak_api_end(session, s, &error);
 }
 
@@ -136,7 +136,7 @@ enum akunu_status akunu_session_get_time(struct akunu_session *session, size_t i
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
     struct ak_backend_time time;
-    if (s && !ak_session_time_at(s, i, &time))
+    if (s && !ak_session_get_time(s, i, &time))
         ak_fail(&error, AKUNU_ERROR_ARGUMENT, "times have no row %zu", i);
     else if (s) {
         struct akunu_time full = { .name = time.name,

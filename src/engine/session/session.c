@@ -468,7 +468,7 @@ void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out
     }
 }
 
-ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error)
+ak_status ak_session_set_timing(struct ak_session *s, bool on, struct ak_error *error)
 {
     struct ak_backend_table *all[] = { s->logits, s->sampled, s->hidden };
     if (!s->backend->ops->enable_times)
@@ -480,7 +480,7 @@ ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error)
     return AKUNU_OK;
 }
 
-bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out)
+bool ak_session_get_time(const struct ak_session *s, size_t i, struct ak_backend_time *out)
 {
     const struct ak_backend_table *all[] = { s->logits, s->sampled, s->hidden };
     bool found = false;

@@ -147,8 +147,8 @@ void ak_session_want_best(struct ak_session *s, uint32_t n_best);
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);
 void ak_session_counts(const struct ak_session *s, struct ak_backend_counts *out);
 /* As akunu_session_set_timing and akunu_session_get_time, over the tables prepared so far. */
-ak_status ak_session_time(struct ak_session *s, bool on, struct ak_error *error);
-bool ak_session_time_at(const struct ak_session *s, size_t i, struct ak_backend_time *out);
+ak_status ak_session_set_timing(struct ak_session *s, bool on, struct ak_error *error);
+bool ak_session_get_time(const struct ak_session *s, size_t i, struct ak_backend_time *out);
 
 /* ---- Speech: encode.c --------------------------------------------------- */
 /* Encodes a window, [2 · n_positions][n_mels], into an empty sequence. n_positions: the first ones
@@ -208,6 +208,6 @@ ak_status ak_session_sum_inputs(struct ak_session *s, const struct akunu_ids *te
 /* ---- Scores: rank.c ----------------------------------------------------- */
 /* As akunu_session_score. */
 ak_status ak_session_score(struct ak_session *s, const struct akunu_pair *pairs, size_t n,
-                          akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error);
+                           akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error);
 
 #endif

@@ -1337,9 +1337,9 @@ START_TEST(tables_are_summed)
     ops.counts = count_products;
     f->backend.base.ops = &ops;
     open_session(f);
-    ck_assert_int_eq(ak_session_time(f->session, true, &f->error), AKUNU_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ak_session_set_timing(f->session, true, &f->error), AKUNU_ERROR_UNSUPPORTED);
     ck_assert_str_eq(f->error.message, "the backend fake measures no times");
-    ck_assert(!ak_session_time_at(f->session, 0, &time));
+    ck_assert(!ak_session_get_time(f->session, 0, &time));
     ops.enable_times = enable_times;
     ops.get_time = get_time;
     for (int n_tables = 1; n_tables <= 3; n_tables++) {
@@ -1358,13 +1358,13 @@ START_TEST(tables_are_summed)
         ck_assert_uint_eq(counts.gemv, rows);
         ck_assert_uint_eq(counts.skinny, 2 * rows);
         ck_assert_uint_eq(counts.gemm, 3 * rows);
-        ck_assert_int_eq(ak_session_time(f->session, true, &f->error), AKUNU_OK);
+        ck_assert_int_eq(ak_session_set_timing(f->session, true, &f->error), AKUNU_OK);
         struct ak_backend_table *tables[] = { f->session->logits, f->session->sampled,
                                               f->session->hidden };
         for (int i = 0; i < n_tables; i++)
             ck_assert_uint_eq(prepared(tables[i])->runs, 1000);
         for (size_t i = 0; i < 2; i++) {
-            ck_assert(ak_session_time_at(f->session, i, &time));
+            ck_assert(ak_session_get_time(f->session, i, &time));
             ck_assert_str_eq(time.name, i == 0 ? "attention" : "linear");
             ck_assert_uint_eq(time.calls, rows);
             ck_assert_double_eq(time.seconds, (double)rows * 0.5);
@@ -1372,13 +1372,13 @@ START_TEST(tables_are_summed)
             ck_assert_double_eq(time.bytes, (double)rows * 64.0);
             ck_assert_double_eq(time.ops, (double)rows * 128.0);
         }
-        ck_assert(!ak_session_time_at(f->session, 2, &time));
+        ck_assert(!ak_session_get_time(f->session, 2, &time));
         ck_assert_uint_eq(time.calls, 0);
     }
-    ck_assert_int_eq(ak_session_time(f->session, false, &f->error), AKUNU_OK);
+    ck_assert_int_eq(ak_session_set_timing(f->session, false, &f->error), AKUNU_OK);
     ck_assert_uint_eq(prepared(f->session->hidden)->runs, 0);
     times_fail = true;
-    ck_assert_int_eq(ak_session_time(f->session, true, &f->error), AKUNU_ERROR_MEMORY);
+    ck_assert_int_eq(ak_session_set_timing(f->session, true, &f->error), AKUNU_ERROR_MEMORY);
     fixture_free(f);
 }
 END_TEST

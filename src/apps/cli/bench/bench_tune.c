@@ -37,7 +37,7 @@ static bool tune_is_cancelled(void *user)
 }
 
 /* Path of the user's own profile; creates its folders. */
-static int default_path(char path[PATH_BYTES])
+static int make_profile_path(char path[PATH_BYTES])
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     char folder[PATH_BYTES - 32];
@@ -216,7 +216,7 @@ int cli_bench_tune(const struct cli_options *o)
     struct cli_progress progress = cli_progress_begin();
     char own[PATH_BYTES];
     const char *path = o->profile_out ? o->profile_out : own;
-    int code = o->profile_out ? CLI_EXIT_OK : default_path(own);
+    int code = o->profile_out ? CLI_EXIT_OK : make_profile_path(own);
     if (code == CLI_EXIT_OK && o->models.n > 1)
         code = cli_fail_usage("--tune takes one model");
     if (code == CLI_EXIT_OK)

@@ -35,7 +35,7 @@ static int render_reply(struct cli_reply *r, size_t *n)
 }
 
 /* Warns if the prompt is the same without the tools. */
-static void check_tools_shown(const struct cli_reply *r, size_t n)
+static void warn_if_tools_unseen(const struct cli_reply *r, size_t n)
 {
     char *without;
     size_t n_without = 0;
@@ -56,6 +56,6 @@ int cli_reply_make_prompt(struct cli_reply *r)
                                                                     cli_fail_memory();
     if (code != CLI_EXIT_OK)
         return code;
-    check_tools_shown(r, n);
+    warn_if_tools_unseen(r, n);
     return cli_tokenize_prompt(r->loaded.tokenizer, r->prompt, n, &r->ids, &r->n_ids);
 }
