@@ -31,7 +31,8 @@ AK_SEARCH void group_int8(const float *x, uint32_t n, uint8_t *out, float *scale
     float divisor = *scale > 0.0f ? *scale : 1.0f;
     for (uint32_t i = 0; i < n; i++) {
         float level = (x[i] / divisor + 12582912.0f) - 12582912.0f; /* 1.5 · 2^23 */
-        out[i] = (uint8_t)(int8_t)(level > 127.0f ? 127.0f : level < -127.0f ? -127.0f : level);
+        /* NaN, which the caller refuses, becomes -127: no int8 holds it */
+        out[i] = (uint8_t)(int8_t)(level > 127.0f ? 127.0f : level > -127.0f ? level : -127.0f);
     }
 }
 
