@@ -98,7 +98,7 @@ static const char *format_settings(const struct ak_compress_job *j, char out[SET
 }
 
 /* ---- Small files -------------------------------------------------------- */
-/* A whole file of the folder, with a NUL; *out NULL: there is none. */
+/* A whole file of the folder, with a NUL; *out NULL: there is none, or it cannot be read. */
 static ak_status read_folder_file(const struct ak_compress_folder *f, const char *name, char **out,
                                   size_t *n)
 {
@@ -113,16 +113,18 @@ static ak_status read_folder_file(const struct ak_compress_folder *f, const char
         return ak_fail(f->error, AKUNU_ERROR_FORMAT, "%s/%s: expected a file of at most %d bytes",
                        f->path, name, MAX_FILE_BYTES);
     }
-    *out = ak_alloc((size_t)st.st_size + 1, 1);
-    if (!*out) {
-        close(fd);
-        return ak_fail_memory(f->error, name, (uint64_t)st.st_size);
-    }
-    ssize_t got;
-    while ((got = read(fd, *out + *n, (size_t)st.st_size - *n)) > 0)
+    char *text = ak_alloc((size_t)st.st_size + 1, 1);
+    ssize_t got = 0;
+    while (text && (got = read(fd, text + *n, (size_t)st.st_size - *n)) > 0)
         *n += (size_t)got;
-    ak_status status = got < 0 ? fail_io(f, "read", name) : AKUNU_OK;
+    ak_status status = !text   ? ak_fail_memory(f->error, name, (uint64_t)st.st_size) :
+                       got < 0 ? fail_io(f, "read", name) :
+                                 AKUNU_OK;
     close(fd);
+    if (status == AKUNU_OK)
+        *out = text;
+    else
+        ak_free(text);
     return status;
 }
 
@@ -299,9 +301,8 @@ static ak_status begin_journal(struct ak_compress_folder *f, const char *setting
 {
     char *text;
     size_t n;
-    ak_status status = read_folder_file(f, journal_name, &text, &n);
-    if (status == AKUNU_OK && text)
-        status = read_journal(f, settings, text, &n);
+    AK_TRY(read_folder_file(f, journal_name, &text, &n));
+    ak_status status = text ? read_journal(f, settings, text, &n) : AKUNU_OK;
     ak_free(text);
     AK_TRY(status);
     f->journal =
@@ -335,13 +336,12 @@ static ak_status clear_folder(struct ak_compress_folder *f)
     char *text;
     size_t n, at = 0;
     json_t *line;
-    ak_status status = read_folder_file(f, journal_name, &text, &n);
-    while (status == AKUNU_OK && text && (line = next_line(text, n, &at))) {
+    AK_TRY(read_folder_file(f, journal_name, &text, &n));
+    while (text && (line = next_line(text, n, &at))) {
         put_line(f, line);
         json_decref(line);
     }
     ak_free(text);
-    AK_TRY(status);
     if (unlinkat(f->dir, manifest_name, 0) != 0 && errno != ENOENT)
         return fail_io(f, "remove", manifest_name);
     unlinkat(f->dir, journal_name, 0);
@@ -391,14 +391,9 @@ static ak_status read_manifest(struct ak_compress_folder *f, const struct ak_com
 {
     char *text;
     size_t n;
-    ak_status status = read_folder_file(f, manifest_name, &text, &n);
-    if (status != AKUNU_OK) {
-        ak_free(text);
-        return status;
-    }
+    AK_TRY(read_folder_file(f, manifest_name, &text, &n));
     struct ak_error *error = j->options->overwrite ? NULL : f->error; /* then it may be anything */
-    if (text)
-        status = ak_json_parse(text, n, &f->manifest, error);
+    ak_status status = text ? ak_json_parse(text, n, &f->manifest, error) : AKUNU_OK;
     ak_free(text);
     if (j->options->overwrite || (status == AKUNU_OK && !f->manifest))
         return AKUNU_OK;
