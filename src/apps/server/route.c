@@ -417,18 +417,15 @@ static bool waits_for_hash(const struct server_waiter *w)
     return w->needs_hash && w->model->state >= SERVER_MODEL_READY;
 }
 
-static void fail(struct server_waiter *w)
+/* Answers that the model, or the hash of its file, did not come. Both texts follow the name. */
+static void fail(struct server_waiter *w, const char *no_model, const char *no_hash)
 {
     struct http_exchange *x = w->x;
     const char *id = w->model->id;
     bool hashed = waits_for_hash(w);
     leave_waiting(w);
-    if (hashed)
-        server_fail(x, 503, "akunu.receipt", NULL,
-                    "the file of the model %s cannot be hashed; the server's log says why", id);
-    else
-        server_fail(x, 503, "model", NULL,
-                    "the model %s cannot be loaded; the server's log says why", id);
+    server_fail(x, 503, hashed ? "akunu.receipt" : "model", NULL, "the %smodel %s %s",
+                hashed ? "file of the " : "", id, hashed ? no_hash : no_model);
 }
 
 void server_end_waiting(struct server_model *m, bool good)
@@ -441,7 +438,8 @@ void server_end_waiting(struct server_model *m, bool good)
         if (good || (m->state == SERVER_MODEL_CLOSING && !w->needs_hash))
             go_on(w);
         else
-            fail(w);
+            fail(w, "cannot be loaded; the server's log says why",
+                 "cannot be hashed; the server's log says why");
     }
 }
 
@@ -449,18 +447,10 @@ void server_expire_waiters(struct server_model *m)
 {
     double timeout = (double)m->server->options->timeout;
     for (struct server_waiter *w = m->waiters, *next; w; w = next) {
-        struct http_exchange *x = w->x;
-        bool hashed = waits_for_hash(w);
         next = w->next;
-        if (timeout > 0.0 && http_age(x) > timeout) {
-            leave_waiting(w);
-            http_add_header(x, "Retry-After", "10");
-            if (hashed)
-                server_fail(x, 503, "akunu.receipt", NULL,
-                            "the file of the model %s was not hashed in time (--timeout)", m->id);
-            else
-                server_fail(x, 503, "model", NULL,
-                            "the model %s was not loaded in time (--timeout)", m->id);
+        if (timeout > 0.0 && http_age(w->x) > timeout) {
+            http_add_header(w->x, "Retry-After", "10");
+            fail(w, "was not loaded in time (--timeout)", "was not hashed in time (--timeout)");
         }
     }
 }
