@@ -199,9 +199,18 @@ def declarations(header: Header) -> Tuple[List[str], List[str]]:
     return types, [*functions, "}"]
 
 
+def sampling_numbers() -> List[str]:
+    """A TypedDict of the numbers of struct akunu_sampling."""
+    kinds = {"f32": "float", "i32": "int"}
+    table = (INCLUDE / "sampling.def").read_text("utf-8")
+    rows = re.findall(r"^AKUNU_SAMPLING\((\w+), (\w+),", table, re.M)
+    return ["", "", "class SamplingNumbers(TypedDict, total=False):",
+            *(f"    {name}: {kinds[kind]}" for kind, name in rows)]
+
+
 def generate(header: Header) -> str:
     types, functions = declarations(header)
-    body = "\n".join([*types, *functions]) + "\n"
+    body = "\n".join([*types, *functions, *sampling_numbers()]) + "\n"
     used = [name for name in sorted({*SCALARS.values(), "c_char_p", "c_void_p"})
             if re.search(rf"\b{name}\b", body)]
     lines = [
@@ -215,7 +224,7 @@ def generate(header: Header) -> str:
         "    Structure,",
         *(f"    {name}," for name in used),
         ")",
-        "from typing import Any, Dict, Optional",
+        "from typing import Any, Dict, Optional, TypedDict",
         "",
         *(f"{name} = {value}" for name, value in header.constants.items()),
     ]

@@ -17,6 +17,9 @@ struct akunu_logit_bias {
     float bias;
 };
 
+/* The least number of a range that is above 0. */
+#define AKUNU_ABOVE_ZERO 0x1p-20
+
 /* The default of `samplers`. */
 #define AKUNU_SAMPLERS "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
 

@@ -21,7 +21,7 @@ from ctypes import (
     c_uint8,
     c_void_p,
 )
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, TypedDict
 
 AKUNU_VERSION_MAJOR = 0
 AKUNU_VERSION_MINOR = 1
@@ -2086,3 +2086,29 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(c_void_p),
     ]),
 }
+
+
+class SamplingNumbers(TypedDict, total=False):
+    temperature: float
+    dynatemp_range: float
+    dynatemp_exponent: float
+    top_k: int
+    top_p: float
+    min_p: float
+    typical_p: float
+    top_n_sigma: float
+    xtc_probability: float
+    xtc_threshold: float
+    repeat_penalty: float
+    repeat_last_n: int
+    presence_penalty: float
+    frequency_penalty: float
+    dry_multiplier: float
+    dry_base: float
+    dry_allowed_length: int
+    dry_penalty_last_n: int
+    mirostat: int
+    mirostat_eta: float
+    mirostat_tau: float
+    adaptive_target: float
+    adaptive_decay: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import secrets
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypedDict, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._handle import Handle
@@ -14,40 +14,18 @@ from ._library import c_string, check, check_pointer, choose, default, lib, set_
 SPECULATION = ("auto", "none", "ngram")
 
 
-class SamplingOptions(TypedDict, total=False):
+class SamplingOptions(_abi.SamplingNumbers, total=False):
     """How the next token is sampled: keyword arguments of generate() and chat().
 
     Each is struct akunu_sampling's member of the same name, with the same default, which is
-    llama.cpp's (akunu/sample.h). `seed` None: a random one, which the result tells.
+    llama.cpp's (akunu/sample.h); the numbers are listed in akunu/sampling.def. `seed` None: a
+    random one, which the result tells.
     """
 
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    repeat_penalty: float
-    repeat_last_n: int
-    presence_penalty: float
-    frequency_penalty: float
     seed: Optional[int]
     ignore_end: bool
     samplers: Union[str, Sequence[str]]
-    dynatemp_range: float
-    dynatemp_exponent: float
-    typical_p: float
-    top_n_sigma: float
-    xtc_probability: float
-    xtc_threshold: float
-    dry_multiplier: float
-    dry_base: float
-    dry_allowed_length: int
-    dry_penalty_last_n: int
     dry_sequence_breakers: Sequence[str]
-    mirostat: int
-    mirostat_tau: float
-    mirostat_eta: float
-    adaptive_target: float
-    adaptive_decay: float
     logit_bias: Mapping[int, float]
 
 

@@ -58,6 +58,7 @@ enum {
 #define COMMAND(id, function, name, traits, ...) IF((traits) & CLI_WRITES_JSON, id)
 #include "apps/common/commands.def"
 };
+#undef IF
 /* clang-format on */
 
 enum {
@@ -84,12 +85,13 @@ enum {
 #define KIND_size                                                                                  \
     uint64_t:                                                                                      \
     CLI_FLAG_SIZE
-/* names of values in akunu/sampling.def */
-#define VALUE_f32 "X"
-#define VALUE_i32 "N"
 #define KIND_list struct cli_list : CLI_FLAG_LIST
 #define KIND_texts struct cli_texts : CLI_FLAG_TEXTS
 #define KIND_enum unsigned : CLI_FLAG_ENUM
+
+/* names of values in akunu/sampling.def */
+#define VALUE_f32 "X"
+#define VALUE_i32 "N"
 
 /* clang-format off */
 #define FLAG(name_, kind_, member_, group_, commands_, ...)                       \

@@ -200,7 +200,7 @@ struct cli_options {
 };
 
 /* The least value of a number that has to be above 0. */
-#define CLI_ABOVE_ZERO 0x1p-20
+#define CLI_ABOVE_ZERO AKUNU_ABOVE_ZERO
 
 /* The type of a flag's member. Numbers are in low … high. */
 enum cli_flag_kind {

@@ -31,7 +31,7 @@ awk '
 sed -n 's/^AKUNU_SAMPLING(\([a-z0-9]*\), \([a-z_]*\), [^,]*, \([^,]*\), \([^,]*\),.*/\1 \2 \3 \4/p' include/akunu/sampling.def |
     while read -r type name low high; do
         case $type in f32) type=number ;; i32) type=integer ;; esac
-        case $low in 0x1p-20) low=9.5367431640625e-7 ;; esac
+        case $low in AKUNU_ABOVE_ZERO) low=9.5367431640625e-7 ;; esac
         case $high in INT32_MAX) high=2147483647 ;; esac
         grep -qxF "        $name: {type: [$type, \"null\"], minimum: $low, maximum: $high}" docs/openapi.yaml ||
             echo "docs/openapi.yaml: expected $name to be a $type from $low to $high, as in include/akunu/sampling.def"
