@@ -141,7 +141,7 @@ check "the model writes"
 
 quickstart 0
 says "quickstart: building"
-says_not "configur\|built\|files\|fetching\|kept"
+says_not "configur\|built\|files\|downloading\|kept"
 rm "$work/tree/build/three.o"
 quickstart 0
 says "quickstart: building 1 file"
