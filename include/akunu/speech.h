@@ -176,7 +176,7 @@ struct akunu_clip {
     /* Gets the fraction of the clip before the current window: while the clip is read for the first
      * time, before each window, and before each token. NULL: none. */
     akunu_fraction_fn *progress;
-    akunu_clip_end_fn *on_end; /* akunu_session_transcribe_clips only; NULL: none */
+    akunu_clip_end_fn *on_end; /* for akunu_session_transcribe_clips alone; NULL: none */
     void *user;                /* passed to all three callbacks */
 };
 AKUNU_API void akunu_clip_default(struct akunu_clip *clip, size_t size);
@@ -226,9 +226,10 @@ AKUNU_API enum akunu_status akunu_speech_stream_end(struct akunu_speech_stream *
 AKUNU_API void akunu_speech_stream_free(struct akunu_speech_stream *stream);
 
 /* Computes the probability of each language in the first 30 s of the clip, or with params->vad in
- * its first chunk of speech. All are 0 if there is no speech. Of params, audio_context also counts,
- * and with `vad` the part of the clip. probabilities is [n], where n is at least the number of the
- * model's languages, 99 or 100. AKUNU_ERROR_UNSUPPORTED: the model knows English only. */
+ * its first chunk of speech. A clip without speech has only zeros. Besides `vad`, the call uses
+ * params->audio_context and, with `vad`, the part of the clip. probabilities is [n], where n is at
+ * least the number of the model's languages, 99 or 100. AKUNU_ERROR_UNSUPPORTED: the model knows
+ * English only. */
 AKUNU_API enum akunu_status akunu_session_languages(struct akunu_session *session,
                                                     struct akunu_audio *audio,
                                                     const struct akunu_transcription *params,

@@ -278,6 +278,11 @@ static ak_status transcribe(struct ak_session *s, const struct akunu_clip *given
     struct ak_transcribe_clip clip = { .asked = &params };
     AK_TRY(ak_api_copy_in(&own, sizeof own, given, "akunu_clip", error));
     AK_TRY(check_clip(&own, error));
+    if (own.on_end)
+        return ak_fail(
+            error, AKUNU_ERROR_ARGUMENT,
+            "on_end of a clip is for akunu_session_transcribe_clips; expected NULL, since "
+            "this call returns when the clip has ended");
     AK_TRY(copy_params(own.params, &params, &clip.vad, error));
     clip.audio = own.audio->inner;
     clip.sink = (struct ak_transcribe_sink){ .on_segment = own.on_segment,

@@ -1291,6 +1291,15 @@ START_TEST(languages_side_by_side)
                   akunu_last_error());
     akunu_session_free(wide);
     struct akunu_session *session = open_session(f, 1);
+    struct akunu_clip ends;
+    akunu_clip_default(&ends, sizeof ends);
+    ends.audio = all->audio[0];
+    ends.on_segment = ignore_segment;
+    ends.on_end = keep_language;
+    ck_assert_int_eq(akunu_session_transcribe(session, &ends, NULL), AKUNU_ERROR_ARGUMENT);
+    ck_assert_str_eq(akunu_last_error(),
+                     "on_end of a clip is for akunu_session_transcribe_clips; expected NULL, since "
+                     "this call returns when the clip has ended");
     for (size_t i = 0; i < 3; i++) {
         const char *language = NULL;
         ck_assert_int_eq(
