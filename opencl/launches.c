@@ -497,7 +497,7 @@ static void set_rows(const struct ak_ocl_table *p, const struct ak_command *c,
     case AK_OP_ADD_GATED: r->n = c->params.add_gated.n; break;
     case AK_OP_GUMBEL: r->n = c->params.gumbel.n; break;
     case AK_OP_ARGMAX: r->n = c->params.argmax.n; break;
-    /* what is no step over rows */
+    /* these have launches of their own, or none */
     case AK_OP_LINEAR:
     case AK_OP_QKV:
     case AK_OP_ATTENTION:

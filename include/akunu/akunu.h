@@ -69,7 +69,8 @@
  * Strings are UTF-8 and end with NUL unless a length is given beside them. A list of strings ends
  * with NULL unless its number is given beside it. Names that begin with `n_` are numbers of
  * elements; other numbers have their unit in the name or the comment. An array parameter or member
- * has its shape in brackets, row-major: [n, width]. Token ids are from 0 on; -1 is no token. */
+ * has its shape in brackets, row-major: [n, width]. Token ids begin with 0, and -1 stands for no
+ * token. */
 #ifndef AKUNU_AKUNU_H
 #define AKUNU_AKUNU_H
 

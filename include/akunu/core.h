@@ -621,8 +621,9 @@ AKUNU_API enum akunu_status akunu_session_generate(struct akunu_session *session
  *
  * sequences[0] is the caller's. The call sets the others to forks of it, which the caller frees, or
  * to -1 if it fails. The session needs n sequences (max_sequences), passes of n tokens, and a
- * context for the prompt and all completions. There is no speculation. results is NULL or [n], of
- * which the first has its default. AKUNU_ERROR_CONTEXT: no KV page was free for a fork. */
+ * context for the prompt and all completions. Nothing is drafted. results is NULL, or an array of n
+ * structs, the first of which has its default. AKUNU_ERROR_CONTEXT: no KV page was free for a fork.
+ */
 AKUNU_API enum akunu_status
 akunu_session_generate_parallel(struct akunu_session *session, akunu_sequence *sequences, size_t n,
                                 const struct akunu_ids *prompt,

@@ -243,7 +243,7 @@ AKUNU_API bool akunu_template_is_fallback(const struct akunu_template *chat);
 AKUNU_API const char *akunu_template_name(const struct akunu_template *chat, size_t i);
 /* Text of the template `name`, and its length in *n_bytes unless that is NULL. name NULL: the
  * template for a conversation with or without tools, which is "tool_use" if there are tools and it
- * exists, and "default" otherwise. Returns NULL if there is no such template. */
+ * exists, and "default" otherwise. Returns NULL if the model lacks that template. */
 AKUNU_API const char *akunu_template_text(const struct akunu_template *chat, const char *name,
                                           bool tools, size_t *n_bytes);
 
