@@ -2,7 +2,7 @@
 # its own it is linked with LDADD below. tests/house.sh looks at the house, not at a layer.
 check_LTLIBRARIES += tests/libfiles.la
 tests_libfiles_la_SOURCES = tests/gguf_files.c tests/gguf_files.h tests/st_files.c tests/st_files.h
-noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/last_logits.h tests/locks.h tests/out_of_memory.h tests/process.h tests/speech_clip.h tests/store_header.h tests/engine/backends/texts.h tests/speech/search/golden.h \
+noinst_HEADERS += tests/test.h tests/golden_model.h tests/table_rig.h tests/fake_backend.h tests/last_logits.h tests/load.h tests/locks.h tests/out_of_memory.h tests/process.h tests/speech_clip.h tests/store_header.h tests/engine/backends/texts.h tests/speech/search/golden.h \
 	tests/api/failure.h tests/api/session.h tests/speech/audio/clips.h tests/apps/server/client.h tests/conversion/changes.h tests/conversion/convert/models.h
 LDADD = tests/libfiles.la $(AK_TEST_LIBS)
 

@@ -56,24 +56,16 @@ ak_status ak_api_open_quantized(const char *path, const struct akunu_load_params
                                   params->n_threads, &log, out, error);
 }
 
-static ak_status load_inner(const char *path, int fd, const struct akunu_load_params *params,
-                            struct ak_model **out, struct ak_error *error)
-{
-    struct ak_provider *none;
-    if (path)
-        return ak_model_load_opened(path, params, ak_api_open_quantized, out, error);
-    AK_TRY(ak_api_open_quantized(NULL, params, &none, error)); /* fails if it is asked for */
-    return ak_model_load_fd(fd, params, out, error);
-}
-
-/* path NULL: the file of descriptor `fd`. */
-static ak_status load_model(const char *path, int fd, const struct akunu_load_params *given,
+/* Loads a source that lacks only the parameters. */
+static ak_status load_model(struct ak_model_source *source, const struct akunu_load_params *given,
                             struct akunu_model *model, struct ak_error *error)
 {
     struct akunu_load_params params;
     akunu_load_params_default(&params, sizeof params);
     AK_TRY(ak_api_copy_in(&params, sizeof params, given, "akunu_load_params", error));
-    AK_TRY(load_inner(path, fd, &params, &model->inner, error));
+    source->params = &params;
+    source->open_quantized = ak_api_open_quantized;
+    AK_TRY(ak_model_load(source, &model->inner, error));
 
     const struct ak_spec_config *config = &model->inner->spec.config;
     model->tokenizer.inner = model->inner->tokenizer;
@@ -85,7 +77,7 @@ static ak_status load_model(const char *path, int fd, const struct akunu_load_pa
     return AKUNU_OK;
 }
 
-static struct akunu_model *load_handle(const char *path, int fd,
+static struct akunu_model *load_handle(struct ak_model_source *source,
                                        const struct akunu_load_params *params)
 {
     struct ak_error error = { 0 };
@@ -93,7 +85,7 @@ static struct akunu_model *load_handle(const char *path, int fd,
     if (!model)
         ak_fail_memory(&error, "a model", sizeof *model);
     else
-        load_model(path, fd, params, model, &error);
+        load_model(source, params, model, &error);
     if (error.status == AKUNU_OK)
         return model;
     ak_api_finish(&error);
@@ -105,7 +97,7 @@ struct akunu_model *akunu_model_load(const char *path, const struct akunu_load_p
 {
     struct ak_error error = { 0 };
     if (path)
-        return load_handle(path, -1, params);
+        return load_handle(&(struct ak_model_source){ .path = path }, params);
     ak_fail(&error, AKUNU_ERROR_ARGUMENT, "no path is given");
     ak_api_finish(&error);
     return NULL;
@@ -113,7 +105,7 @@ struct akunu_model *akunu_model_load(const char *path, const struct akunu_load_p
 
 struct akunu_model *akunu_model_load_fd(int fd, const struct akunu_load_params *params)
 {
-    return load_handle(NULL, fd, params);
+    return load_handle(&(struct ak_model_source){ .fd = fd }, params);
 }
 
 void akunu_model_free(struct akunu_model *model)

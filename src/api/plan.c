@@ -69,15 +69,18 @@ static ak_status make_plan(const char *path, const struct akunu_load_params *giv
     struct ak_session_plan sizes;
     struct ak_pack_cache_plan cache;
     struct ak_model *model;
-    struct ak_provider *quantized;
+    const struct ak_model_source source = { .path = path,
+                                            .params = &params,
+                                            .open_quantized = ak_api_open_quantized,
+                                            .sizes_only = true,
+                                            .cache_plan = &cache };
     akunu_load_params_default(&params, sizeof params);
     akunu_session_params_default(&session, sizeof session);
     if (!path)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "no path is given");
     AK_TRY(ak_api_copy_in(&params, sizeof params, given_load, "akunu_load_params", error));
     AK_TRY(ak_api_copy_in(&session, sizeof session, given_session, "akunu_session_params", error));
-    AK_TRY(ak_api_open_quantized(path, &params, &quantized, error));
-    AK_TRY(ak_model_plan(quantized, path, -1, &params, &cache, &model, error));
+    AK_TRY(ak_model_load(&source, &model, error));
     ak_status status = ak_session_plan(model, &session, &sizes, error);
     if (status == AKUNU_OK)
         ak_api_fill_plan(model, &cache, &sizes, out);

@@ -1,5 +1,5 @@
 /* Memory available to this process. engine/session/ sizes the KV cache by it. The packed cache
- * (engine/session/model.c) and the prompt cache (engine/persist/) check it before they write to a
+ * (engine/session/load.c) and the prompt cache (engine/persist/) check it before they write to a
  * folder in memory (tmpfs). */
 #ifndef AK_BASE_AVAILABLE_H
 #define AK_BASE_AVAILABLE_H

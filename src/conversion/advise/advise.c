@@ -124,28 +124,31 @@ static ak_status describe_job(struct ak_advisor *a, struct ak_convert_job *job,
                               struct akunu_advice *out, struct ak_error *error)
 {
     struct akunu_load_params load = a->load;
+    struct ak_model_source source = { .params = &load, .sizes_only = true };
     struct ak_model *model = NULL;
     struct stat st = { 0 };
-    int fd;
     describe_plan(ak_convert_get_plan(job), out);
-    AK_TRY(ak_convert_write_hollow(job, &fd));
+    AK_TRY(ak_convert_write_hollow(job, &source.fd));
     load.override_kv = load.ignore_keys = NULL; /* the new file has the values */
-    ak_status status = ak_model_plan(NULL, NULL, fd, &load, NULL, &model, error);
+    ak_status status = ak_model_load(&source, &model, error);
     if (status == AKUNU_OK)
         status = describe_advice(a, model, out, error);
     if (status == AKUNU_OK && !out->type)
         out->type = find_main_type(model);
-    out->file_bytes = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+    out->file_bytes = fstat(source.fd, &st) == 0 ? (uint64_t)st.st_size : 0;
     ak_model_free(model);
-    close(fd);
+    close(source.fd);
     return status;
 }
 
 static ak_status describe_source(struct ak_advisor *a, struct akunu_advice *out,
                                  struct ak_error *error)
 {
+    const struct ak_model_source source = { .path = a->path,
+                                            .params = &a->load,
+                                            .sizes_only = true };
     struct ak_model *model;
-    AK_TRY(ak_model_plan(NULL, a->path, -1, &a->load, NULL, &model, error));
+    AK_TRY(ak_model_load(&source, &model, error));
     ak_status status = describe_advice(a, model, out, error);
     out->file_bytes = ak_provider_bytes(model->provider);
     out->type = find_main_type(model);

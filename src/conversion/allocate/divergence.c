@@ -86,9 +86,9 @@ static void compare_logits(void *user, unsigned thread)
 static ak_status load_probe(const struct ak_allocate_runs *r, const char *name, const float *values,
                             struct ak_model **model, struct ak_error *error)
 {
-    struct ak_provider *provider;
-    AK_TRY(ak_provider_replace(r->plan->source, name, values, &provider, error));
-    return ak_model_load_provider(provider, &r->load, model, error);
+    struct ak_model_source source = { .params = &r->load };
+    AK_TRY(ak_provider_replace(r->plan->source, name, values, &source.provider, error));
+    return ak_model_load(&source, model, error);
 }
 
 static ak_status run_text(struct ak_allocate_runs *r, struct ak_model *model,

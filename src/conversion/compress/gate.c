@@ -55,10 +55,10 @@ static ak_status open_runner(const struct comparison *c, struct runner *r)
                                                  .batch = c->chunk,
                                                  .k_type = AKUNU_KV_F32,
                                                  .v_type = AKUNU_KV_F32 };
-    struct ak_provider *provider = r->provider;
+    const struct ak_model_source source = { .provider = r->provider, .params = &load };
     r->provider = NULL;
     r->sequence = -1;
-    AK_TRY(ak_model_load_provider(provider, &load, &r->model, c->j->error));
+    AK_TRY(ak_model_load(&source, &r->model, c->j->error));
     AK_TRY(ak_session_create(r->model, &params, &r->session, c->j->error));
     return ak_session_needs_logits(r->session, c->j->error);
 }

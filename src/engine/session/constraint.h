@@ -1,5 +1,5 @@
 /* Grammar constraint of a model's text: samples among the tokens that the matcher allows. Also the
- * token trie that all matchers of a model share; model.c creates and frees it. */
+ * token trie that all matchers of a model share; load.c creates it. */
 #ifndef AK_ENGINE_SESSION_CONSTRAINT_H
 #define AK_ENGINE_SESSION_CONSTRAINT_H
 

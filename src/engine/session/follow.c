@@ -2,6 +2,7 @@
 #include "engine/session/follow.h"
 
 #include "base/mem.h"
+#include "engine/session/load_ranks.h"
 #include "engine/session/session.h"
 
 struct followed {
@@ -14,7 +15,7 @@ struct followed {
 
 struct follow {
     struct ak_comm *comm;
-    ak_model_open_fn *open;
+    ak_model_open_fn *open_quantized;
     const struct ak_log *log;
     struct followed *models;
 };
@@ -124,7 +125,8 @@ static void free_model(struct followed *f)
 static ak_status create_follower(struct follow *f, struct followed *model, unsigned n_threads,
                                  struct ak_error *error)
 {
-    struct ak_ranks_model shared = ak_model_ranks(model->model, model->id, model->model->backend);
+    struct ak_ranks_model shared =
+        ak_load_ranks_model(model->model, model->id, model->model->backend);
     AK_TRY(ak_session_create_pool(n_threads, NULL, &model->model->profile, &model->pool, error));
     return ak_ranks_follower_create(f->comm, &shared, model->pool, &model->follower, error);
 }
@@ -136,16 +138,19 @@ static ak_status follow_load(struct follow *f, struct ak_message_reader *message
     struct akunu_load_params params = { .n_gpu_layers = -1,
                                         .log = f->log ? f->log->fn : NULL,
                                         .user = f->log ? f->log->user : NULL };
+    struct ak_model_source source = { .params = &params,
+                                      .open_quantized = f->open_quantized,
+                                      .comm = f->comm };
     struct lists lists = { 0 };
     struct followed *model = ak_alloc(1, sizeof *model);
     if (!model)
         return ak_fail_memory(error, "a model", sizeof *model);
     model->id = ak_message_get_u64(message);
-    const char *path = ak_message_get_text(message);
+    source.path = ak_message_get_text(message);
     read_load_params(message, &params);
     ak_status status = read_lists(message, &params, &lists, error);
     if (status == AKUNU_OK)
-        status = ak_model_load_shard(path, &params, f->open, f->comm, &model->model, error);
+        status = ak_model_load(&source, &model->model, error);
     ak_free(lists.override_kv);
     ak_free(lists.ignore_keys);
     ak_free(lists.adapters);
@@ -217,10 +222,10 @@ static ak_status receive(struct follow *f, uint8_t **buffer, size_t *capacity, s
     return ak_comm_broadcast(f->comm, *buffer, *bytes, error);
 }
 
-ak_status ak_follow(struct ak_comm *comm, ak_model_open_fn *open, const struct ak_log *log,
-                    struct ak_error *error)
+ak_status ak_follow(struct ak_comm *comm, ak_model_open_fn *open_quantized,
+                    const struct ak_log *log, struct ak_error *error)
 {
-    struct follow f = { .comm = comm, .open = open, .log = log };
+    struct follow f = { .comm = comm, .open_quantized = open_quantized, .log = log };
     uint8_t *buffer = NULL;
     size_t capacity = 0, bytes;
     bool ends = false;

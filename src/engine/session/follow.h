@@ -1,5 +1,5 @@
 /* A rank that follows rank 0: loads the models that rank 0 loads, each rank its shard, and runs
- * their passes. model.c sends what is loaded; api/comm.c follows. */
+ * their passes. load_ranks.c sends what is loaded; api/comm.c follows. */
 #ifndef AK_ENGINE_SESSION_FOLLOW_H
 #define AK_ENGINE_SESSION_FOLLOW_H
 
@@ -10,9 +10,9 @@
 void ak_follow_put_load(struct ak_message *m, uint64_t id, const char *path,
                         const struct akunu_load_params *params);
 
-/* Follows until rank 0 ends (AKUNU_OK), or this rank cannot go on. `open` opens models that are
- * quantized at load; NULL: there are none. */
-ak_status ak_follow(struct ak_comm *comm, ak_model_open_fn *open, const struct ak_log *log,
-                    struct ak_error *error);
+/* Follows until rank 0 ends (AKUNU_OK), or this rank cannot go on. `open_quantized`: see
+ * struct ak_model_source. */
+ak_status ak_follow(struct ak_comm *comm, ak_model_open_fn *open_quantized,
+                    const struct ak_log *log, struct ak_error *error);
 
 #endif

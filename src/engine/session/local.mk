@@ -11,6 +11,9 @@ libak_la_SOURCES += \
 	src/engine/session/input_sums.c \
 	src/engine/session/kv.c \
 	src/engine/session/kv.h \
+	src/engine/session/load.c \
+	src/engine/session/load_ranks.c \
+	src/engine/session/load_ranks.h \
 	src/engine/session/model.c \
 	src/engine/session/model.h \
 	src/engine/session/pass.c \

@@ -53,44 +53,37 @@ static inline const struct ak_spec *ak_model_own_spec(const struct ak_model *m)
     return ak_spec_is_shared(&m->own) ? &m->own : &m->spec;
 }
 
-/* Runs the load stages in the order of enum akunu_load_stage and reports each. The caller owns *out
- * after success; on failure everything is released. */
-ak_status ak_model_load(const char *path, const struct akunu_load_params *params,
-                        struct ak_model **out, struct ak_error *error);
 /* Opens a model that is quantized at load, if params->quantize or params->importance is set; *out
  * NULL: neither. conversion/convert/online.h does that, which engine/session/ does not know. */
 typedef ak_status ak_model_open_fn(const char *path, const struct akunu_load_params *params,
                                    struct ak_provider **out, struct ak_error *error);
-/* The same as ak_model_load, with models that are quantized at load. */
-ak_status ak_model_load_opened(const char *path, const struct akunu_load_params *params,
-                               ak_model_open_fn *open, struct ak_model **out,
-                               struct ak_error *error);
-/* The same for a GGUF file that is open; the descriptor stays the caller's. */
-ak_status ak_model_load_fd(int fd, const struct akunu_load_params *params, struct ak_model **out,
-                           struct ak_error *error);
-/* The same for an open provider, which the model closes in the end, and on failure. */
-ak_status ak_model_load_provider(struct ak_provider *provider,
-                                 const struct akunu_load_params *params, struct ak_model **out,
-                                 struct ak_error *error);
-/* Runs the stages before the weights are packed, except the tokenizer's: the model serves for
- * questions about sizes alone. provider: becomes the model's; NULL: the file at `path`, or, if that
- * is NULL, of `fd`. *cache: what the packed cache would do; NULL: it is not asked. */
-ak_status ak_model_plan(struct ak_provider *provider, const char *path, int fd,
-                        const struct akunu_load_params *params, struct ak_pack_cache_plan *cache,
-                        struct ak_model **out, struct ak_error *error);
-/* As ak_model_load_opened, on a rank that follows rank 0 (follow.c): `params` are rank 0's, and
- * `comm` is this rank's. */
-ak_status ak_model_load_shard(const char *path, const struct akunu_load_params *params,
-                              ak_model_open_fn *open, struct ak_comm *comm, struct ak_model **out,
-                              struct ak_error *error);
-/* The model, for the functions of engine/backends/ranks.h; `backend` is the rank's CPU backend. */
-struct ak_ranks_model ak_model_ranks(const struct ak_model *m, uint64_t id,
-                                     struct ak_backend *backend);
+
+/* What is loaded: `provider` if it is given, otherwise the file or folder at `path`, otherwise the
+ * GGUF file of `fd`, which stays the caller's. */
+struct ak_model_source {
+    struct ak_provider *provider; /* becomes the model's, and is closed if the load fails */
+    const char *path;             /* names the file in messages; NULL: the provider's */
+    int fd;
+    const struct akunu_load_params *params;
+    ak_model_open_fn *open_quantized; /* NULL: the model is loaded as it is stored */
+    struct ak_comm *comm; /* of a rank that follows rank 0, whose parameters these are; or NULL */
+    /* The load makes no tokenizer and ends before the weights are packed: the model serves for
+     * questions about sizes alone. */
+    bool sizes_only;
+    /* With sizes_only, receives what the packed cache would do; NULL: not wanted. */
+    struct ak_pack_cache_plan *cache_plan;
+};
+
+/* Runs the load stages in the order of enum akunu_load_stage and reports each (load.c). The caller
+ * owns *out after success; on failure everything is released. If params->comm has several ranks,
+ * all of them load what is at `path`. */
+ak_status ak_model_load(const struct ak_model_source *source, struct ak_model **out,
+                        struct ak_error *error);
 /* One more owner of the model, who frees it too. */
 struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */
 
-/* Reads what spec->head names; clear *out in any case. Heads: rank.c. */
+/* Reads what spec->head names; clear *out in any case (score.c). */
 ak_status ak_session_head_read(const struct ak_provider *p, const struct ak_spec *spec,
                                struct ak_session_head *out, struct ak_error *error);
 void ak_session_head_clear(struct ak_session_head *head);

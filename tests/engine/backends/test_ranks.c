@@ -7,6 +7,7 @@
 #include "engine/backends/ranks.h"
 #include "conversion/convert/online.h"
 #include "engine/session/follow.h"
+#include "engine/session/load_ranks.h"
 #include "tests/engine/backends/texts.h"
 #include "tests/locks.h"
 #include "tests/out_of_memory.h"
@@ -79,7 +80,10 @@ static ak_status try_load(const char *path, struct group *g, const struct akunu_
     params.split = g ? g->split : AKUNU_SPLIT_ROWS;
     params.quantize = quantize;
     params.importance = importance_file;
-    return ak_model_load_opened(path, &params, open_quantized, out, error);
+    return ak_model_load(&(struct ak_model_source){ .path = path,
+                                                    .params = &params,
+                                                    .open_quantized = open_quantized },
+                         out, error);
 }
 
 static struct ak_model *load(const char *path, struct group *g, const struct akunu_adapter *adapter)
@@ -707,7 +711,7 @@ START_TEST(no_memory)
     struct ak_ranks_follower *f;
     struct ak_message alloc = { 0 }, table = { 0 }, pass = { 0 };
     struct ak_model *model = load(golden_path("llama-f32", ".gguf", path), NULL, NULL);
-    struct ak_ranks_model shared = ak_model_ranks(model, 1, model->backend);
+    struct ak_ranks_model shared = ak_load_ranks_model(model, 1, model->backend);
     struct ak_kv_shape shape = ak_model_kv_shape(model, AKUNU_KV_F16, AKUNU_KV_F16);
     shared.spec = &model->spec;
     fine(ak_comm_open_local(1, 60.0, &comm, &error), &error);

@@ -1,6 +1,7 @@
 /* A model's layers on two backends, both of them the CPU's: the same bits as on one, wherever
  * the split is, whatever the layers keep. */
 #include "engine/backends/list.h"
+#include "tests/load.h"
 #include "tests/engine/backends/texts.h"
 
 static struct ak_model *load(const char *name, const struct akunu_adapter *adapter)
@@ -15,7 +16,7 @@ static struct ak_model *load(const char *name, const struct akunu_adapter *adapt
     params.backend = "cpu";
     params.adapters = adapter;
     params.n_adapters = adapter ? 1 : 0;
-    fine(ak_model_load(golden_path(name, ".gguf", path), &params, &model, &error), &error);
+    fine(load_from(golden_path(name, ".gguf", path), &params, &model, &error), &error);
     return model;
 }
 
@@ -135,7 +136,7 @@ START_TEST(encoders)
     akunu_load_params_default(&params, sizeof params);
     params.no_cache = true;
     snprintf(path, sizeof path, "%s/encoders/bert/model.gguf", getenv("AK_TEST_DATA"));
-    fine(ak_model_load(path, &params, &model, &error), &error);
+    fine(load_from(path, &params, &model, &error), &error);
     for (int i = 0; i < 32; i++)
         ids[i] = i + 5;
     embed(model, ids, want[0]);

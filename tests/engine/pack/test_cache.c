@@ -21,7 +21,7 @@
 #include "tests/golden_model.h"
 #include "tests/store_header.h"
 #include "engine/pack/cache.h"
-#include "engine/session/model.h"
+#include "tests/load.h"
 
 enum { N_IDS = 8 };
 
@@ -301,7 +301,7 @@ START_TEST(ranges)
     struct ak_model *model = NULL;
     struct ak_error error = { 0 };
     struct akunu_load_params params = params_for(NULL);
-    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, &error),
+    ck_assert_int_eq(load_from(golden_path("mixed", ".gguf", path), &params, &model, &error),
                      AKUNU_OK);
     struct ak_weights *w = &model->weights;
     struct ak_pack_job job = { .weights = w, .backend = model->backend, .source = model->provider };
@@ -348,7 +348,7 @@ START_TEST(dropped_once)
     char path[4096];
     struct ak_model *model = NULL;
     struct akunu_load_params params = params_for(NULL);
-    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL),
+    ck_assert_int_eq(load_from(golden_path("mixed", ".gguf", path), &params, &model, NULL),
                      AKUNU_OK);
     struct ak_weights *w = &model->weights;
     struct ak_pack_job job = {
@@ -391,7 +391,7 @@ START_TEST(every_window_once)
     struct ak_model *model = NULL;
     struct ak_pool *pool;
     struct akunu_load_params params = params_for(NULL);
-    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL),
+    ck_assert_int_eq(load_from(golden_path("mixed", ".gguf", path), &params, &model, NULL),
                      AKUNU_OK);
     ck_assert_int_eq(ak_pool_create(THREADS, &pool, NULL), AKUNU_OK);
     struct ak_pack_job job = { .weights = &model->weights,
@@ -549,9 +549,9 @@ START_TEST(keys)
     struct ak_model *model = NULL, *copy = NULL;
     struct ak_store_key key, other;
     struct akunu_load_params params = params_for(NULL);
-    ck_assert_int_eq(ak_model_load(golden_path("mixed", ".gguf", path), &params, &model, NULL),
+    ck_assert_int_eq(load_from(golden_path("mixed", ".gguf", path), &params, &model, NULL),
                      AKUNU_OK);
-    ck_assert_int_eq(ak_model_load(copy_mixed(), &params, &copy, NULL), AKUNU_OK);
+    ck_assert_int_eq(load_from(copy_mixed(), &params, &copy, NULL), AKUNU_OK);
     struct ak_pack_job job = { .weights = &model->weights,
                                .backend = model->backend,
                                .source = model->provider };
@@ -1005,7 +1005,7 @@ static bool build_in(const char *path, const char **why)
     struct ak_model *model = NULL;
     struct akunu_load_params params = params_for(NULL);
     bool busy, stopped;
-    if (ak_model_load(golden_path("mixed", ".gguf", name), &params, &model, NULL) != AKUNU_OK)
+    if (load_from(golden_path("mixed", ".gguf", name), &params, &model, NULL) != AKUNU_OK)
         return true;
     int dir = ak_store_open_dir(path, false), fd = ak_store_lock_temp(dir, part, &busy);
     struct ak_pack_job job = { .weights = &model->weights,

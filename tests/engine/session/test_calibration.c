@@ -1,6 +1,6 @@
 /* Calibration: what is measured at the first load of a model is kept, read by later loads, made
  * again if damaged, and never changes a bit. Without a cache each load measures, and keeps none. */
-#include "engine/session/model.h"
+#include "tests/load.h"
 
 #include "tests/test.h"
 #include <dirent.h>
@@ -65,7 +65,7 @@ static void load(const char *path, const char *cache, float logits[LOGITS],
     params.cache_dir = cache;
     params.no_cache = !cache;
     params.n_threads = 2;
-    ck_assert_msg(ak_model_load(path, &params, &model, &error) == AKUNU_OK, "%s", error.message);
+    ck_assert_msg(load_from(path, &params, &model, &error) == AKUNU_OK, "%s", error.message);
     *profile = model->profile;
     akunu_session_params_default(&session_params, sizeof session_params);
     session_params.context = 64;

@@ -1,6 +1,6 @@
 /* Loading a model: hostile files, the stages in their order, the
  * dispatch table's golden text (B14, B15), fusing (A8). */
-#include "engine/session/model.h"
+#include "tests/load.h"
 
 #include "tests/test.h"
 #include <math.h>
@@ -16,32 +16,70 @@
 
 static const struct akunu_load_params quiet = { .n_threads = 1 };
 
-/* What the model stages must name; the container's faults are test_gguf's. */
+/* What the model stages must name, and the last stage that has ended by then; the container's
+ * faults are test_gguf's. */
 static const struct {
-    const char *file, *named[3];
+    const char *file;
+    enum akunu_load_stage last;
+    const char *named[3];
 } refusals[] = {
-    { "architecture-unknown", { "gladiator", "supported: " } },
-    { "architecture-integer", { "general.architecture" } },
-    { "no-architecture", { "general.architecture" } },
-    { "no-embedding-length", { "embedding_length" } },
-    { "embedding-length-string", { "embedding_length" } },
-    { "embedding-length-0", { "embedding_length" } },
-    { "block-count-0", { "block_count" } },
-    { "block-count-huge", { "block_count", "2147483648" } },
-    { "context-length-0", { "context_length" } },
-    { "head-count-0", { "head_count" } },
-    { "head-count-negative", { "head_count", "-4" } },
-    { "head-count-3", { "head_count", "3", "32" } },
-    { "kv-heads-3", { "head_count_kv", "3", "4" } },
-    { "rope-dimension-16", { "rope.dimension_count", "16", "8" } },
-    { "rms-epsilon-string", { "layer_norm_rms_epsilon" } },
-    { "tensor-missing", { "blk.0.ffn_up.weight", "missing" } },
-    { "tensor-shape-wrong", { "blk.0.ffn_down.weight", "[64, 32]", "[32, 64]" } },
-    { "tensor-norm-matrix", { "blk.0.attn_norm.weight", "[2, 16]", "[32]" } },
-    { "tokens-too-few", { "39", "40", "token_embd.weight" } },
+    { "architecture-unknown", AKUNU_STAGE_OPEN, { "gladiator", "supported: " } },
+    { "architecture-integer", AKUNU_STAGE_OPEN, { "general.architecture" } },
+    { "no-architecture", AKUNU_STAGE_OPEN, { "general.architecture" } },
+    { "no-embedding-length", AKUNU_STAGE_OPEN, { "embedding_length" } },
+    { "embedding-length-string", AKUNU_STAGE_OPEN, { "embedding_length" } },
+    { "embedding-length-0", AKUNU_STAGE_CONFIG, { "embedding_length" } },
+    { "block-count-0", AKUNU_STAGE_CONFIG, { "block_count" } },
+    { "block-count-huge", AKUNU_STAGE_CONFIG, { "block_count", "2147483648" } },
+    { "context-length-0", AKUNU_STAGE_CONFIG, { "context_length" } },
+    { "head-count-0", AKUNU_STAGE_CONFIG, { "head_count" } },
+    { "head-count-negative", AKUNU_STAGE_OPEN, { "head_count", "-4" } },
+    { "head-count-3", AKUNU_STAGE_OPEN, { "head_count", "3", "32" } },
+    { "kv-heads-3", AKUNU_STAGE_CONFIG, { "head_count_kv", "3", "4" } },
+    { "rope-dimension-16", AKUNU_STAGE_CONFIG, { "rope.dimension_count", "16", "8" } },
+    { "rms-epsilon-string", AKUNU_STAGE_OPEN, { "layer_norm_rms_epsilon" } },
+    { "tensor-missing", AKUNU_STAGE_QUIRKS, { "blk.0.ffn_up.weight", "missing" } },
+    { "tensor-shape-wrong",
+      AKUNU_STAGE_QUIRKS,
+      { "blk.0.ffn_down.weight", "[64, 32]", "[32, 64]" } },
+    { "tensor-norm-matrix", AKUNU_STAGE_QUIRKS, { "blk.0.attn_norm.weight", "[2, 16]", "[32]" } },
+    { "tokens-too-few", AKUNU_STAGE_OPEN, { "39", "40", "token_embd.weight" } },
 };
 
 static size_t n_named;
+
+struct seen {
+    int last, n;
+    int stop_at;
+};
+
+static bool on_stage(enum akunu_load_stage stage, double fraction, void *user)
+{
+    struct seen *seen = user;
+    ck_assert(fraction >= 0.0 && fraction <= 1.0);
+    ck_assert_int_ge((int)stage, seen->last);
+    seen->n += (int)stage != seen->last;
+    seen->last = (int)stage;
+    return (int)stage != seen->stop_at;
+}
+
+static int last_stage; /* that ended in load_bytes() */
+
+static ak_status load_bytes(const struct test_bytes *bytes, struct ak_model **model,
+                            struct ak_error *error)
+{
+    struct seen seen = { 0 };
+    const struct akunu_load_params params = { .n_threads = 1, .progress = on_stage, .user = &seen };
+    char path[] = "/tmp/akunu-test-XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes->data, bytes->n), (ssize_t)bytes->n);
+    close(fd);
+    ak_status status = load_from(path, &params, model, error);
+    unlink(path);
+    last_stage = seen.last;
+    return status;
+}
 
 static void check_named(const char *file, const struct ak_error *error)
 {
@@ -49,24 +87,13 @@ static void check_named(const char *file, const struct ak_error *error)
         if (strcmp(refusals[i].file, file) != 0)
             continue;
         n_named++;
+        ck_assert_msg(last_stage == (int)refusals[i].last, "%s: fails after stage %d", file,
+                      last_stage);
         for (size_t j = 0; j < 3 && refusals[i].named[j]; j++)
             ck_assert_msg(strstr(error->message, refusals[i].named[j]),
                           "%s: \"%s\" does not name %s", file, error->message,
                           refusals[i].named[j]);
     }
-}
-
-static ak_status load_bytes(const struct test_bytes *bytes, struct ak_model **model,
-                            struct ak_error *error)
-{
-    char path[] = "/tmp/akunu-test-XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, bytes->data, bytes->n), (ssize_t)bytes->n);
-    close(fd);
-    ak_status status = ak_model_load(path, &quiet, model, error);
-    unlink(path);
-    return status;
 }
 
 static void load_hostile(const struct test_hostile *file, void *user)
@@ -178,6 +205,7 @@ START_TEST(changed_factors)
     ck_assert_int_eq(load_bytes(&bytes, &model, &error), AKUNU_ERROR_FORMAT);
     ck_assert_msg(strstr(error.message, "rope_factors_long.weight: element 1"), "%s",
                   error.message);
+    ck_assert_int_eq(last_stage, AKUNU_STAGE_QUIRKS); /* the rotation is a stage of its own */
     free(bytes.data);
 }
 END_TEST
@@ -199,8 +227,8 @@ START_TEST(largest_gemmas)
     struct ak_model *model = NULL;
     struct ak_spec_descriptor out;
     struct ak_error error = { 0 };
-    ck_assert_int_eq(ak_model_load(test_path(_i < 2 ? "models/gemma2.gguf" : "models/gemma3.gguf"),
-                                   &quiet, &model, &error),
+    ck_assert_int_eq(load_from(test_path(_i < 2 ? "models/gemma2.gguf" : "models/gemma3.gguf"),
+                               &quiet, &model, &error),
                      AKUNU_OK);
     struct ak_spec_config config = model->spec.config;
     config.n_layers = sizes[_i].layers;
@@ -239,7 +267,7 @@ START_TEST(names_in_messages)
         struct ak_error error = { 0 };
         char begin[120];
         snprintf(begin, sizeof begin, "%s: ", cases[i].name);
-        ck_assert_int_ne(ak_model_load(cases[i].path, &quiet, &model, &error), AKUNU_OK);
+        ck_assert_int_ne(load_from(cases[i].path, &quiet, &model, &error), AKUNU_OK);
         ck_assert_msg(strncmp(error.message, begin, strlen(begin)) == 0 &&
                           error.message[strlen(begin)] != '\0',
                       "%s: \"%s\"", cases[i].path, error.message);
@@ -257,28 +285,13 @@ START_TEST(no_layers_on_a_device)
         struct akunu_load_params params = { .n_threads = 1, .backend = (*ops)->name };
         struct ak_model *model = NULL;
         struct ak_error error = { 0 };
-        ck_assert_msg(ak_model_load(test_path("model.gguf"), &params, &model, &error) == AKUNU_OK,
+        ck_assert_msg(load_from(test_path("model.gguf"), &params, &model, &error) == AKUNU_OK,
                       "%s: %s", (*ops)->name, error.message);
         ck_assert_str_eq(model->backend->ops->name, "cpu");
         ak_model_free(model);
     }
 }
 END_TEST
-
-struct seen {
-    int last, n;
-    int stop_at;
-};
-
-static bool on_stage(enum akunu_load_stage stage, double fraction, void *user)
-{
-    struct seen *seen = user;
-    ck_assert(fraction >= 0.0 && fraction <= 1.0);
-    ck_assert_int_ge((int)stage, seen->last);
-    seen->n += (int)stage != seen->last;
-    seen->last = (int)stage;
-    return (int)stage != seen->stop_at;
-}
 
 START_TEST(stages)
 {
@@ -289,7 +302,7 @@ START_TEST(stages)
         };
         struct ak_model *model = NULL;
         struct ak_error error = { 0 };
-        ak_status status = ak_model_load(test_path("model.gguf"), &params, &model, &error);
+        ak_status status = load_from(test_path("model.gguf"), &params, &model, &error);
         ck_assert_int_eq(seen.n, stop ? stop : 18);
         ck_assert_int_eq(status, stop ? AKUNU_ERROR_CANCELLED : AKUNU_OK);
         ak_model_free(model);
@@ -306,7 +319,7 @@ static ak_status load_with(const struct akunu_adapter *adapters, size_t n, struc
         .n_threads = 1, .no_cache = true, .adapters = adapters, .n_adapters = n
     };
     snprintf(path, sizeof path, "%s", test_path("models/llama-f32.gguf"));
-    return ak_model_load(path, &params, model, error);
+    return load_from(path, &params, model, error);
 }
 
 /* The model lists adapters that change it, in their order; nothing of their files stays open, and
@@ -356,7 +369,7 @@ static void check_dump(const char *model_name, const char *golden)
 {
     struct ak_model *model = NULL;
     struct ak_error error = { 0 };
-    ck_assert_msg(ak_model_load(test_path(model_name), &quiet, &model, &error) == AKUNU_OK, "%s",
+    ck_assert_msg(load_from(test_path(model_name), &quiet, &model, &error) == AKUNU_OK, "%s",
                   error.message);
     const char *rewrite = getenv("AK_REWRITE_DUMPS");
     if (rewrite) {
@@ -402,7 +415,7 @@ END_TEST
 START_TEST(arena)
 {
     struct ak_model *model = NULL;
-    ck_assert_int_eq(ak_model_load(test_path("model.gguf"), &quiet, &model, NULL), AKUNU_OK);
+    ck_assert_int_eq(load_from(test_path("model.gguf"), &quiet, &model, NULL), AKUNU_OK);
     const struct ak_table *t = &model->table;
     for (uint32_t i = 0; i < t->n_slots; i++) {
         for (uint32_t j = 0; j < i; j++) {
@@ -425,7 +438,7 @@ START_TEST(fusing)
 {
     struct ak_model *model = NULL;
     uint32_t first, n, width;
-    ck_assert_int_eq(ak_model_load(test_path("model.gguf"), &quiet, &model, NULL), AKUNU_OK);
+    ck_assert_int_eq(load_from(test_path("model.gguf"), &quiet, &model, NULL), AKUNU_OK);
     ak_pack_find_linear(&model->weights, AK_OP_LINEAR_QKV, 0, &first, &n);
     width = ak_pack_linear_width(&model->weights, AK_OP_LINEAR_QKV, 0);
     ck_assert_uint_eq(n, 1);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/golden_model.h"
-#include "engine/session/model.h"
+#include "tests/load.h"
 #include "tests/st_files.h"
 #include "files/weights/composed.h"
 
@@ -253,7 +253,7 @@ START_TEST(orders)
     };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         uint32_t first, n;
-        ck_assert_msg(ak_model_load(folder_path(expected[i].folder), &params, &model, &error) ==
+        ck_assert_msg(load_from(folder_path(expected[i].folder), &params, &model, &error) ==
                           AKUNU_OK,
                       "%s", error.message);
         ak_pack_find_linear(&model->weights, AK_OP_LINEAR_QKV, 0, &first, &n);
@@ -284,7 +284,7 @@ START_TEST(dropped)
     struct ak_model *model;
     struct akunu_load_params params = { .n_threads = 1, .no_cache = true };
     struct ak_pack_windows windows;
-    ck_assert_int_eq(ak_model_load(folder_path("gptq"), &params, &model, NULL), AKUNU_OK);
+    ck_assert_int_eq(load_from(folder_path("gptq"), &params, &model, NULL), AKUNU_OK);
     const struct ak_provider_format *format = model->provider->format;
     struct ak_provider_format counting = *format;
     counting.advise = advise;
