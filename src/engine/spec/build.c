@@ -1,22 +1,10 @@
-/* Builds the flat command list from an architecture's calls. A slot's first and last use are known
- * here; engine/dispatch/table.c plans its offset afterwards. */
-#include "engine/spec/build.h"
+/* Builds the flat command list from an architecture's calls; build_ranks.c adds what ranks need. A
+ * slot's first and last use are known here; engine/dispatch/table.c plans its offset afterwards. */
+#include "engine/spec/builder.h"
 
 #include "base/mem.h"
 #include "engine/spec/model.h"
 #include "base/array.h"
-
-enum { SLOT_ALIGN = 16 /* floats */ };
-
-struct ak_builder {
-    const struct ak_spec *spec;
-    const struct ak_weight_map *map;
-    struct ak_build_list *list;
-    uint32_t command_capacity, slot_capacity;
-    enum ak_build_variant variant;
-    ak_status status; /* of the first failure */
-    struct ak_error *error;
-};
 
 static uint32_t find_vector(const struct ak_builder *b, enum ak_role role, int layer)
 {
@@ -33,21 +21,21 @@ static bool grow_array(struct ak_builder *b, void **array, uint32_t n, uint32_t 
     return false;
 }
 
-static ak_build_value add_slot(struct ak_builder *b, uint32_t width, enum ak_op_row_set row_set)
+ak_build_value ak_builder_add_slot(struct ak_builder *b, uint32_t width, enum ak_op_row_set row_set)
 {
     struct ak_build_list *list = b->list;
     if (b->status != AKUNU_OK || !grow_array(b, (void **)&list->slots, list->n_slots,
                                              &b->slot_capacity, sizeof *list->slots))
         return 0;
     list->slots[list->n_slots] =
-        (struct ak_op_slot){ .width = (uint32_t)ak_round_up(width, SLOT_ALIGN),
+        (struct ak_op_slot){ .width = (uint32_t)ak_round_up(width, AK_BUILDER_SLOT_ALIGN),
                              .row_set = row_set,
                              .first_use = list->n_commands,
                              .last_use = list->n_commands };
     return list->n_slots++;
 }
 
-static void add_command(struct ak_builder *b, struct ak_command command)
+void ak_builder_add(struct ak_builder *b, struct ak_command command)
 {
     struct ak_build_list *list = b->list;
     if (b->status != AKUNU_OK || !grow_array(b, (void **)&list->commands, list->n_commands,
@@ -59,7 +47,8 @@ static void add_command(struct ak_builder *b, struct ak_command command)
     list->commands[list->n_commands++] = command;
 }
 
-static struct ak_command command_of(enum ak_op op, int layer, ak_build_value in, ak_build_value out)
+struct ak_command ak_builder_command(enum ak_op op, int layer, ak_build_value in,
+                                     ak_build_value out)
 {
     return (struct ak_command){ .op = op,
                                 .layer = layer,
@@ -70,88 +59,78 @@ static struct ak_command command_of(enum ak_op op, int layer, ak_build_value in,
                                 .vector2 = AK_OP_NONE };
 }
 
-/* Width and row set of a value; after a failure there are no slots. */
+/* After a failure there are no slots. */
 static uint32_t width_of(const struct ak_builder *b, ak_build_value v)
 {
     return b->status == AKUNU_OK ? b->list->slots[v].width : 0;
 }
 
-static enum ak_op_row_set row_set_of(const struct ak_builder *b, ak_build_value v)
+enum ak_op_row_set ak_builder_row_set(const struct ak_builder *b, ak_build_value v)
 {
     return b->status == AKUNU_OK ? b->list->slots[v].row_set : AK_OP_ROWS_TOKENS;
-}
-
-/* The activations of the rank that has the layers before. */
-static ak_build_value receive(struct ak_builder *b)
-{
-    ak_build_value out = add_slot(b, b->spec->config.width, AK_OP_ROWS_TOKENS);
-    struct ak_command c = command_of(AK_OP_RECEIVE, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
-    c.params.receive.from = b->spec->rank - 1;
-    add_command(b, c);
-    return out;
 }
 
 ak_build_value ak_build_embed(struct ak_builder *b, float scale)
 {
     if (ak_spec_first_layer(b->spec) > 0)
-        return receive(b);
-    ak_build_value out = add_slot(b, b->spec->config.width, AK_OP_ROWS_TOKENS);
-    struct ak_command c = command_of(AK_OP_EMBED, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
+        return ak_builder_receive(b);
+    ak_build_value out = ak_builder_add_slot(b, b->spec->config.width, AK_OP_ROWS_TOKENS);
+    struct ak_command c = ak_builder_command(AK_OP_EMBED, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
     c.params.embed =
         (struct ak_op_embed_params){ .scale = scale,
                                      .types = b->map->types,
                                      .positions = b->map->positions,
                                      .first_position = b->spec->config.first_position };
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
 ak_build_value ak_build_frames(struct ak_builder *b, uint32_t step, uint32_t n)
 {
-    ak_build_value out = add_slot(b, n, AK_OP_ROWS_TOKENS);
-    struct ak_command c = command_of(AK_OP_FRAMES, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
+    ak_build_value out = ak_builder_add_slot(b, n, AK_OP_ROWS_TOKENS);
+    struct ak_command c = ak_builder_command(AK_OP_FRAMES, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
     c.params.frames = (struct ak_op_frames_params){ .step = step, .n = n };
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
 void ak_build_add_position(struct ak_builder *b, ak_build_value x)
 {
-    struct ak_command c = command_of(AK_OP_ADD_POSITION, AK_ROLE_NO_LAYER, x, x);
+    struct ak_command c = ak_builder_command(AK_OP_ADD_POSITION, AK_ROLE_NO_LAYER, x, x);
     c.params.add_position.n = b->spec->config.width;
-    add_command(b, c);
+    ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_previous(struct ak_builder *b, ak_build_value x, uint32_t n)
 {
-    ak_build_value out = add_slot(b, n / 2 + n, row_set_of(b, x));
-    struct ak_command c = command_of(AK_OP_PREVIOUS, AK_ROLE_NO_LAYER, x, out);
+    ak_build_value out = ak_builder_add_slot(b, n / 2 + n, ak_builder_row_set(b, x));
+    struct ak_command c = ak_builder_command(AK_OP_PREVIOUS, AK_ROLE_NO_LAYER, x, out);
     c.params.previous.n = n;
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
 ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight, int layer,
                              float eps)
 {
-    ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
-    struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
+    ak_build_value out = ak_builder_add_slot(b, width_of(b, x), ak_builder_row_set(b, x));
+    struct ak_command c = ak_builder_command(AK_OP_NORM, layer, x, out);
     c.vector = find_vector(b, weight, layer);
     c.params.norm = (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width };
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
 ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight,
                                    enum ak_role bias, int layer, float eps)
 {
-    ak_build_value out = add_slot(b, width_of(b, x), row_set_of(b, x));
-    struct ak_command c = command_of(AK_OP_NORM, layer, x, out);
+    ak_build_value out = ak_builder_add_slot(b, width_of(b, x), ak_builder_row_set(b, x));
+    struct ak_command c = ak_builder_command(AK_OP_NORM, layer, x, out);
     c.vector = find_vector(b, weight, layer);
     c.vector2 = find_vector(b, bias, layer);
     c.params.norm =
         (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
@@ -163,13 +142,13 @@ bool ak_build_has_vector(const struct ak_builder *b, enum ak_role vector, int la
 void ak_build_norm_part(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
                         uint32_t part, enum ak_role weight, int layer, float eps)
 {
-    struct ak_command c = command_of(AK_OP_NORM, layer, x, x);
+    struct ak_command c = ak_builder_command(AK_OP_NORM, layer, x, x);
     c.vector = find_vector(b, weight, layer);
     c.params.norm =
         (struct ak_op_norm_params){ .eps = eps,
                                     .offset = ak_build_part_offset(b, linear, layer, part),
                                     .n = b->map->vector_elems(b->map->weights, c.vector) };
-    add_command(b, c);
+    ak_builder_add(b, c);
 }
 
 /* Emits y += scale · b · (a · x) for each adapter of an operator. The products with x come first,
@@ -186,95 +165,25 @@ static void add_adapters(struct ak_builder *b, ak_build_value x, ak_build_value 
     for (uint32_t i = 0; map->linear_adapter(map->weights, linear, layer, i, &adapter); i++) {
         if (adapter.a == last)
             continue;
-        struct ak_command c =
-            command_of(AK_OP_LINEAR, layer, x, add_slot(b, adapter.rank, row_set_of(b, x)));
+        struct ak_command c = ak_builder_command(
+            AK_OP_LINEAR, layer, x, ak_builder_add_slot(b, adapter.rank, ak_builder_row_set(b, x)));
         c.weight = last = adapter.a;
-        add_command(b, c);
+        ak_builder_add(b, c);
     }
     last = AK_OP_NONE;
     for (uint32_t i = 0; map->linear_adapter(map->weights, linear, layer, i, &adapter); i++) {
         first += last != AK_OP_NONE && adapter.a != last;
         last = adapter.a;
-        ak_build_value z = add_slot(b, adapter.n, row_set_of(b, x));
-        struct ak_command c = command_of(AK_OP_LINEAR, layer, first, z);
+        ak_build_value z = ak_builder_add_slot(b, adapter.n, ak_builder_row_set(b, x));
+        struct ak_command c = ak_builder_command(AK_OP_LINEAR, layer, first, z);
         c.weight = adapter.b;
-        add_command(b, c);
-        c = command_of(AK_OP_ADD, layer, z, y);
+        ak_builder_add(b, c);
+        c = ak_builder_command(AK_OP_ADD, layer, z, y);
         c.params.add = (struct ak_op_add_params){ .scale = adapter.scale,
                                                   .at = adapter.offset,
                                                   .n = adapter.n };
-        add_command(b, c);
+        ak_builder_add(b, c);
     }
-}
-
-/* ---- Ranks -------------------------------------------------------------- */
-/* Has the shard x computed where it belongs in the rows of `whole`, unless that is within an
- * aligned group of elements: products write whole groups. */
-static void place(struct ak_builder *b, ak_build_value x, ak_build_value whole, uint32_t at)
-{
-    struct ak_op_slot *slots = b->list->slots;
-    if (b->status != AKUNU_OK || at % SLOT_ALIGN != 0 || slots[x].is_part)
-        return;
-    slots[x].is_part = true;
-    slots[x].whole = whole;
-    slots[x].at = at;
-    if (slots[whole].first_use > slots[x].first_use)
-        slots[whole].first_use = slots[x].first_use;
-}
-
-/* Where this rank's shard begins. */
-static uint32_t own_begin(const struct ak_builder *b, const struct ak_op_shard *shard)
-{
-    return ak_op_shard_begin(shard, b->spec->n_ranks, b->spec->rank);
-}
-
-/* x[to …] = the shards of all ranks of in[at …] */
-static void add_all_gather(struct ak_builder *b, ak_build_value in, uint32_t at,
-                           struct ak_op_shard shard, ak_build_value out, uint32_t to, int layer)
-{
-    struct ak_command c = command_of(AK_OP_ALL_GATHER, layer, in, out);
-    c.params.all_gather = (struct ak_op_all_gather_params){ .shard = shard, .at = at, .to = to };
-    add_command(b, c);
-}
-
-/* The whole of an operator's input, if x is a shard. */
-static ak_build_value gather_input(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
-                                   int layer)
-{
-    struct ak_op_shard shard;
-    const struct ak_family_rule *rule =
-        ak_family_find_rule(b->spec->family, ak_op_linear_info(linear)->parts[0].weight);
-    if (!rule || !ak_spec_shard(b->spec, rule->cols, &shard))
-        return x;
-    ak_build_value out = add_slot(b, shard.n, row_set_of(b, x));
-    place(b, x, out, own_begin(b, &shard));
-    add_all_gather(b, x, 0, shard, out, 0, layer);
-    return out;
-}
-
-/* The whole of an operator's output, part by part, if ranks are to have it. */
-static ak_build_value gather_output(struct ak_builder *b, ak_build_value x,
-                                    enum ak_op_linear linear, int layer)
-{
-    const struct ak_weight_map *map = b->map;
-    uint32_t first, n = map->find_linear(map->weights, linear, layer, &first), width = 0, to = 0,
-                    n_parts = 0;
-    struct ak_weight_part part;
-    if (ak_spec_shards(b->spec, linear) != AK_OP_SHARDS_GATHERED)
-        return x;
-    for (uint32_t i = first; i < first + n; i++)
-        for (uint32_t j = 0; map->linear_part(map->weights, i, j, &part); j++, n_parts++)
-            width += (uint32_t)ak_round_up(part.n, SLOT_ALIGN);
-    ak_build_value out = add_slot(b, width, row_set_of(b, x));
-    for (uint32_t i = first; i < first + n; i++)
-        for (uint32_t j = 0; map->linear_part(map->weights, i, j, &part); j++) {
-            struct ak_op_shard shard = ak_spec_shard_of(b->spec, linear, part.n);
-            if (n_parts == 1)
-                place(b, x, out, own_begin(b, &shard));
-            add_all_gather(b, x, part.offset, shard, out, to, layer);
-            to += (uint32_t)ak_round_up(part.n, SLOT_ALIGN);
-        }
-    return out;
 }
 
 ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_op_linear linear,
@@ -282,20 +191,20 @@ ak_build_value ak_build_linear(struct ak_builder *b, ak_build_value x, enum ak_o
 {
     const struct ak_weight_map *map = b->map;
     uint32_t first, n = map->find_linear(map->weights, linear, layer, &first);
-    x = gather_input(b, x, linear, layer);
-    ak_build_value out =
-        add_slot(b, map->linear_width(map->weights, linear, layer), row_set_of(b, x));
+    x = ak_builder_gather_input(b, x, linear, layer);
+    ak_build_value out = ak_builder_add_slot(b, map->linear_width(map->weights, linear, layer),
+                                             ak_builder_row_set(b, x));
     for (uint32_t i = first; i < first + n; i++) {
         struct ak_weight_part part;
         (void)map->linear_part(map->weights, i, 0, &part);
-        struct ak_command c = command_of(AK_OP_LINEAR, layer, x, out);
+        struct ak_command c = ak_builder_command(AK_OP_LINEAR, layer, x, out);
         c.weight = i;
         c.vector = part.bias;
         c.params.linear.offset = part.offset;
-        add_command(b, c);
+        ak_builder_add(b, c);
     }
     add_adapters(b, x, out, linear, layer);
-    return gather_output(b, out, linear, layer);
+    return ak_builder_gather_output(b, out, linear, layer);
 }
 
 /* Finds a part of a linear operator. False: the model has no such part. */
@@ -311,7 +220,7 @@ static bool find_part(const struct ak_builder *b, enum ak_op_linear linear, int 
             out->offset = is_gathered ? at : out->offset;
             if (out->role == role)
                 return true;
-            at += (uint32_t)ak_round_up(out->n, SLOT_ALIGN);
+            at += (uint32_t)ak_round_up(out->n, AK_BUILDER_SLOT_ALIGN);
         }
     return false;
 }
@@ -345,7 +254,7 @@ void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, enum ak_op_linear li
                   bool norm_heads, struct ak_op_qkv_params params)
 {
     uint32_t k = ak_op_linear_info(linear)->n_parts - 2; /* the part with the keys */
-    struct ak_command c = command_of(AK_OP_QKV, layer, qkv, qkv);
+    struct ak_command c = ak_builder_command(AK_OP_QKV, layer, qkv, qkv);
     if (norm_heads) {
         c.vector = find_vector(b, AK_ROLE_ATTENTION_Q_NORM, layer);
         c.vector2 = find_vector(b, AK_ROLE_ATTENTION_K_NORM, layer);
@@ -356,22 +265,23 @@ void ak_build_qkv(struct ak_builder *b, ak_build_value qkv, enum ak_op_linear li
     c.params.qkv.v_at = ak_build_part_offset(b, linear, layer, k + 1);
     c.params.qkv.q_step = q_step(b, params.head_dim);
     c.params.qkv.kv_layer = kv_layer(b, linear, layer);
-    add_command(b, c);
+    ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv,
                                   enum ak_op_linear linear, int layer,
                                   struct ak_op_attention_params params)
 {
-    ak_build_value out = add_slot(b, params.n_heads * params.head_dim, row_set_of(b, qkv));
-    struct ak_command c = command_of(AK_OP_ATTENTION, layer, qkv, out);
+    ak_build_value out =
+        ak_builder_add_slot(b, params.n_heads * params.head_dim, ak_builder_row_set(b, qkv));
+    struct ak_command c = ak_builder_command(AK_OP_ATTENTION, layer, qkv, out);
     c.params.attention = params;
     c.params.attention.q_at = ak_build_part_offset(b, linear, layer, 0);
     c.params.attention.q_step = q_step(b, params.head_dim);
     c.params.attention.gated = b->spec->descriptor.gated_attention;
     c.params.attention.kv_layer = kv_layer(b, linear, layer);
     c.vector = find_vector(b, AK_ROLE_ATTENTION_SINKS, layer);
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
@@ -379,13 +289,13 @@ ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int 
                                    uint32_t taps)
 {
     uint32_t n = b->spec->config.width;
-    ak_build_value out = add_slot(b, n, row_set_of(b, in));
-    struct ak_command c = command_of(AK_OP_SHORT_CONV, layer, in, out);
+    ak_build_value out = ak_builder_add_slot(b, n, ak_builder_row_set(b, in));
+    struct ak_command c = ak_builder_command(AK_OP_SHORT_CONV, layer, in, out);
     c.vector = find_vector(b, AK_ROLE_CONV_KERNEL, layer);
     c.params.short_conv = (struct ak_op_short_conv_params){
         .n = n, .taps = taps, .state_at = ak_spec_state_offset(b->spec, layer)
     };
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
@@ -393,7 +303,7 @@ ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int 
 static void add_reading_command(struct ak_builder *b, struct ak_command command,
                                 ak_build_value other)
 {
-    add_command(b, command);
+    ak_builder_add(b, command);
     if (b->status == AKUNU_OK)
         b->list->slots[other].last_use = b->list->n_commands - 1;
 }
@@ -430,8 +340,8 @@ ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
 {
     struct delta_parts parts = find_delta_parts(b, layer);
     uint32_t n = ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_QKV);
-    ak_build_value out = add_slot(b, n, row_set_of(b, in));
-    struct ak_command c = command_of(AK_OP_CONV, layer, in, out);
+    ak_build_value out = ak_builder_add_slot(b, n, ak_builder_row_set(b, in));
+    struct ak_command c = ak_builder_command(AK_OP_CONV, layer, in, out);
     c.vector = find_vector(b, AK_ROLE_DELTA_KERNEL, layer);
     c.params.conv =
         (struct ak_op_conv_params){ .n = n,
@@ -439,7 +349,7 @@ ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
                                     .n_groups = b->spec->config.delta_k_heads,
                                     .parts = { parts.qkv[0], parts.qkv[1], parts.qkv[2] },
                                     .state_at = ak_spec_state_offset(b->spec, layer) };
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
@@ -449,8 +359,9 @@ ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build
     const struct ak_spec_config *config = &b->spec->config;
     uint32_t per_group = config->delta_v_heads / config->delta_k_heads;
     bool is_merged = has_part(b, AK_OP_LINEAR_DELTA_GATES, layer, 0);
-    ak_build_value out = add_slot(b, ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_V), row_set_of(b, qkv));
-    struct ak_command c = command_of(AK_OP_DELTA, layer, qkv, out);
+    ak_build_value out = ak_builder_add_slot(b, ak_spec_dim(b->spec, AK_SPEC_DIM_DELTA_V),
+                                             ak_builder_row_set(b, qkv));
+    struct ak_command c = ak_builder_command(AK_OP_DELTA, layer, qkv, out);
     c.vector = find_vector(b, AK_ROLE_DELTA_DECAY, layer);
     c.vector2 = find_vector(b, AK_ROLE_DELTA_ALPHA_BIAS, layer);
     c.params.delta = (struct ak_op_delta_params){
@@ -475,8 +386,8 @@ ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, a
 {
     const struct ak_spec_config *config = &b->spec->config;
     struct ak_op_conv_part z = find_delta_parts(b, layer).z;
-    ak_build_value out = add_slot(b, width_of(b, heads), row_set_of(b, heads));
-    struct ak_command c = command_of(AK_OP_NORM_GATED, layer, heads, out);
+    ak_build_value out = ak_builder_add_slot(b, width_of(b, heads), ak_builder_row_set(b, heads));
+    struct ak_command c = ak_builder_command(AK_OP_NORM_GATED, layer, heads, out);
     c.vector = find_vector(b, AK_ROLE_DELTA_NORM, layer);
     c.params.norm_gated = (struct ak_op_norm_gated_params){ .eps = eps,
                                                             .n_heads = config->delta_v_heads,
@@ -494,72 +405,63 @@ ak_build_value ak_build_gated(struct ak_builder *b, ak_build_value gate_up,
                               enum ak_op_linear linear, int layer, enum ak_op_activation activation,
                               uint32_t n)
 {
-    ak_build_value out = add_slot(b, n, row_set_of(b, gate_up));
-    struct ak_command c = command_of(AK_OP_GATED, layer, gate_up, out);
+    ak_build_value out = ak_builder_add_slot(b, n, ak_builder_row_set(b, gate_up));
+    struct ak_command c = ak_builder_command(AK_OP_GATED, layer, gate_up, out);
     c.params.gated =
         (struct ak_op_gated_params){ .activation = activation,
                                      .n = n,
                                      .gate_at = ak_build_part_offset(b, linear, layer, 0),
                                      .up_at = ak_build_part_offset(b, linear, layer, 1) };
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
 void ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
                        enum ak_op_activation activation, uint32_t n)
 {
-    struct ak_command c = command_of(AK_OP_ACTIVATE, layer, x, x);
+    struct ak_command c = ak_builder_command(AK_OP_ACTIVATE, layer, x, x);
     if (activation == AK_OP_ACTIVATION_SWIGLU_CLAMPED && b->status == AKUNU_OK)
         b->status = ak_fail(b->error, AKUNU_ERROR_UNSUPPORTED,
                             "the clamped SwiGLU is supported only with a gate");
     c.params.activate = (struct ak_op_activate_params){ .activation = activation, .n = n };
-    add_command(b, c);
+    ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_route(struct ak_builder *b, ak_build_value logits, int layer,
                               struct ak_op_route_params params)
 {
-    ak_build_value out = add_slot(b, 2 * params.n_used, row_set_of(b, logits));
-    struct ak_command c = command_of(AK_OP_ROUTE, layer, logits, out);
+    ak_build_value out = ak_builder_add_slot(b, 2 * params.n_used, ak_builder_row_set(b, logits));
+    struct ak_command c = ak_builder_command(AK_OP_ROUTE, layer, logits, out);
     c.params.route = params;
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
 ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_value routes,
                                int layer)
 {
-    ak_build_value out = add_slot(b, width_of(b, x), AK_OP_ROWS_EXPERTS);
-    struct ak_command c = command_of(AK_OP_GATHER, layer, x, out);
+    ak_build_value out = ak_builder_add_slot(b, width_of(b, x), AK_OP_ROWS_EXPERTS);
+    struct ak_command c = ak_builder_command(AK_OP_GATHER, layer, x, out);
     c.params.gather = (struct ak_op_gather_params){ .routes = routes, .n = b->spec->config.width };
     add_reading_command(b, c, routes);
     return out;
 }
 
-/* A rank adds up its shard of the experts' rows, and ranks exchange the sums. */
 void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value rows,
                       ak_build_value routes, int layer)
 {
-    uint32_t n = b->spec->config.width;
-    struct ak_op_shard shard = ak_spec_shard_of(b->spec, AK_OP_LINEAR_EXPERTS_DOWN, n);
-    ak_build_value sums = x;
-    bool has_shards = ak_spec_has_shards(b->spec);
-    if (has_shards) {
-        n = ak_op_shard_begin(&shard, b->spec->n_ranks, b->spec->rank + 1) - own_begin(b, &shard);
-        sums = add_slot(b, n, row_set_of(b, x));
-        place(b, sums, x, own_begin(b, &shard));
-    }
-    struct ak_command c = command_of(AK_OP_COMBINE, layer, rows, sums);
+    uint32_t n;
+    ak_build_value sums = ak_builder_place_sums(b, x, &n);
+    struct ak_command c = ak_builder_command(AK_OP_COMBINE, layer, rows, sums);
     c.params.combine = (struct ak_op_combine_params){ .routes = routes, .n = n };
     add_reading_command(b, c, routes);
-    if (has_shards)
-        add_all_gather(b, sums, 0, shard, x, 0, layer);
+    ak_builder_gather_sums(b, sums, x, layer);
 }
 
 void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y, ak_build_value h,
                         enum ak_role vector, int layer)
 {
-    struct ak_command c = command_of(AK_OP_ADD_GATED, layer, y, x);
+    struct ak_command c = ak_builder_command(AK_OP_ADD_GATED, layer, y, x);
     c.vector = find_vector(b, vector, layer);
     c.params.add_gated = (struct ak_op_add_gated_params){ .gate = h, .n = b->spec->config.width };
     add_reading_command(b, c, h);
@@ -567,63 +469,32 @@ void ak_build_add_gated(struct ak_builder *b, ak_build_value x, ak_build_value y
 
 void ak_build_add(struct ak_builder *b, ak_build_value x, ak_build_value y, float scale)
 {
-    struct ak_command c = command_of(AK_OP_ADD, AK_ROLE_NO_LAYER, y, x);
+    struct ak_command c = ak_builder_command(AK_OP_ADD, AK_ROLE_NO_LAYER, y, x);
     c.params.add = (struct ak_op_add_params){ .scale = scale, .n = b->spec->config.width };
-    add_command(b, c);
+    ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x)
 {
-    ak_build_value out = add_slot(b, width_of(b, x), AK_OP_ROWS_LOGITS);
-    struct ak_command c = command_of(AK_OP_SELECT, AK_ROLE_NO_LAYER, x, out);
+    ak_build_value out = ak_builder_add_slot(b, width_of(b, x), AK_OP_ROWS_LOGITS);
+    struct ak_command c = ak_builder_command(AK_OP_SELECT, AK_ROLE_NO_LAYER, x, out);
     c.params.select.n = b->spec->config.width;
-    add_command(b, c);
+    ak_builder_add(b, c);
     return out;
 }
 
 /* Makes a command that changes the logits in place. */
 static struct ak_command logits_command(const struct ak_builder *b, enum ak_op op)
 {
-    return command_of(op, AK_ROLE_NO_LAYER, b->list->logits, b->list->logits);
-}
-
-/* Rank 0's slot for results of n elements, of which x is this rank's shard. Split by layers, the
- * last rank has them all, and the others nothing. */
-static ak_build_value collect(struct ak_builder *b, ak_build_value x, uint32_t n)
-{
-    bool has_shards = ak_spec_has_shards(b->spec);
-    if (!ak_spec_is_shared(b->spec))
-        return x;
-    if (!ak_spec_has_output(b->spec))
-        x = add_slot(b, b->spec->rank == 0 ? n : 1, AK_OP_ROWS_LOGITS);
-    ak_build_value all = has_shards && b->spec->rank == 0 ? add_slot(b, n, AK_OP_ROWS_LOGITS) : x;
-    struct ak_command c = command_of(AK_OP_COLLECT, AK_ROLE_NO_LAYER, x, all);
-    c.params.collect.shard = has_shards ? ak_op_shard_of(n, b->spec->n_ranks) :
-                                          (struct ak_op_shard){ .n = n, .unit = n };
-    if (all != x)
-        place(b, x, all, 0);
-    add_command(b, c);
-    return all;
+    return ak_builder_command(op, AK_ROLE_NO_LAYER, b->list->logits, b->list->logits);
 }
 
 void ak_build_hidden(struct ak_builder *b, ak_build_value x)
 {
     if (!ak_spec_has_shards(b->spec)) /* else all ranks have them */
-        x = collect(b, x, b->spec->config.width);
+        x = ak_builder_collect(b, x, b->spec->config.width);
     b->list->logits = x;
     b->list->sampled = AK_OP_NONE;
-}
-
-void ak_build_send(struct ak_builder *b, ak_build_value x)
-{
-    const struct ak_spec_descriptor *d = &b->spec->descriptor;
-    struct ak_command c = command_of(AK_OP_SEND, AK_ROLE_NO_LAYER, x, x);
-    c.params.send.to = b->spec->rank + 1;
-    add_command(b, c);
-    if (d->encoder)
-        ak_build_hidden(b, x);
-    else
-        ak_build_logits(b, x, d->logit_divisor, d->logit_cap);
 }
 
 void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, float cap)
@@ -637,29 +508,29 @@ void ak_build_logits(struct ak_builder *b, ak_build_value x, float divisor, floa
     }
     if (ak_spec_has_output(b->spec))
         x = ak_build_linear(b, x, AK_OP_LINEAR_OUTPUT, AK_ROLE_NO_LAYER);
-    list->logits = collect(b, x, n);
+    list->logits = ak_builder_collect(b, x, n);
     list->sampled = AK_OP_NONE;
     if (b->spec->rank > 0)
         return;
     if (divisor != 1.0f) {
         c = logits_command(b, AK_OP_DIVIDE);
         c.params.divide = (struct ak_op_divide_params){ .value = divisor, .n = n };
-        add_command(b, c);
+        ak_builder_add(b, c);
     }
     if (cap > 0.0f) {
         c = logits_command(b, AK_OP_CAP);
         c.params.cap = (struct ak_op_cap_params){ .value = cap, .n = n };
-        add_command(b, c);
+        ak_builder_add(b, c);
     }
     if (b->variant != AK_BUILD_SAMPLED)
         return;
     c = logits_command(b, AK_OP_GUMBEL);
     c.params.gumbel.n = n;
-    add_command(b, c);
-    list->sampled = add_slot(b, 1, AK_OP_ROWS_LOGITS);
-    c = command_of(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, list->logits, list->sampled);
+    ak_builder_add(b, c);
+    list->sampled = ak_builder_add_slot(b, 1, AK_OP_ROWS_LOGITS);
+    c = ak_builder_command(AK_OP_ARGMAX, AK_ROLE_NO_LAYER, list->logits, list->sampled);
     c.params.argmax.n = n;
-    add_command(b, c);
+    ak_builder_add(b, c);
 }
 
 ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_map *weights,

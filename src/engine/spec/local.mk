@@ -6,6 +6,8 @@ libak_la_SOURCES += \
 	src/engine/spec/bert_block.def \
 	src/engine/spec/build.c \
 	src/engine/spec/build.h \
+	src/engine/spec/build_ranks.c \
+	src/engine/spec/builder.h \
 	src/engine/spec/class.c \
 	src/engine/spec/config.c \
 	src/engine/spec/decoder.c \
