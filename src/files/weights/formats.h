@@ -13,9 +13,6 @@
 extern const struct ak_provider_format ak_gguf_format, ak_hf_format, ak_whisper_format,
     ak_whisper_checkpoint_format, ak_hf_npy_format, ak_npy_format;
 
-/* gguf/gguf.c. Opens the GGUF file of a descriptor. Messages begin with its name. */
-ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *error);
-
 /* hf/. Names of the files beside the weights of a Hugging Face folder; ends in NULL. */
 extern const char *const ak_hf_sidecar_names[];
 #define AK_HF_MANIFEST "manifest.json"

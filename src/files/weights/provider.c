@@ -74,12 +74,6 @@ ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak
     return status;
 }
 
-ak_status ak_provider_open_fd(int fd, struct ak_provider **out, struct ak_error *error)
-{
-    *out = NULL;
-    return ak_gguf_open_fd(fd, out, error);
-}
-
 void ak_provider_close(struct ak_provider *p)
 {
     if (!p)

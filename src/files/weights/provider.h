@@ -208,7 +208,8 @@ const struct ak_provider_format *ak_provider_format_at(size_t i);
 /* Detects the format at `path` by content and opens it. The caller owns *out after success. Error
  * messages begin with the path; those of the functions below do not. */
 ak_status ak_provider_open(const char *path, struct ak_provider **out, struct ak_error *error);
-/* The same for a GGUF file that is open; the descriptor stays the caller's. */
+/* Opens the GGUF file of a descriptor, which stays the caller's (gguf/gguf.c). Error messages begin
+ * with the name of the file. */
 ak_status ak_provider_open_fd(int fd, struct ak_provider **out, struct ak_error *error);
 /* A provider that differs from `source` in one tensor: it holds `values`, row-major floats of its
  * shape. name NULL: in none. All of them stay the caller's and must outlive it; do not save a

@@ -85,7 +85,7 @@ static ak_status open_gguf(const char *path, struct ak_provider **out, struct ak
     return open_gguf_file(path, -1, out, error);
 }
 
-ak_status ak_gguf_open_fd(int fd, struct ak_provider **out, struct ak_error *error)
+ak_status ak_provider_open_fd(int fd, struct ak_provider **out, struct ak_error *error)
 {
     return open_gguf_file(NULL, fd, out, error);
 }
