@@ -89,7 +89,7 @@ static ak_status open_source(struct ak_compress_job *j)
     AK_TRY(ak_spec_check_weights(j->source, &j->spec, j->error));
     AK_TRY(check_source(j));
     AK_TRY(ak_spec_init_rope(j->source, &j->spec, j->error));
-    AK_TRY(ak_bind_shapes(j->source, &j->spec, NULL, &bound, j->error));
+    AK_TRY(ak_bind(j->source, &j->spec, AK_BIND_SHAPES, NULL, &bound, j->error));
     ak_binding_clear(&bound);
     return AKUNU_OK;
 }
@@ -122,7 +122,7 @@ static ak_status check_draft(struct ak_compress_job *j, bool complete)
         struct ak_spec spec;
         status = ak_spec_read(draft, &spec, j->error);
         if (status == AKUNU_OK)
-            status = ak_bind_shapes(draft, &spec, NULL, &bound, j->error);
+            status = ak_bind(draft, &spec, AK_BIND_SHAPES, NULL, &bound, j->error);
         if (status == AKUNU_OK)
             ak_binding_clear(&bound);
         ak_spec_clear(&spec);

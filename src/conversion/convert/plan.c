@@ -352,7 +352,7 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
             "%u of a head's %u dimensions turn; GGUF permutes those of this architecture all alike",
             c->rope_dims, c->head_dim);
     AK_TRY(plan_divisors(plan, error));
-    ak_status status = ak_bind_shapes(plan->source, plan->spec, log, &bound, error);
+    ak_status status = ak_bind(plan->source, plan->spec, AK_BIND_SHAPES, log, &bound, error);
     if (status == AKUNU_ERROR_FORMAT)
         ak_spec_explain_sizes(plan->source, plan->spec, error);
     AK_TRY(status);

@@ -356,12 +356,11 @@ static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_b
     return AKUNU_OK;
 }
 
-static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spec, bool strict,
-                          bool shapes_only, const struct ak_log *log, struct ak_binding *out,
-                          struct ak_error *error)
+ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, unsigned flags,
+                  const struct ak_log *log, struct ak_binding *out, struct ak_error *error)
 {
     const struct ak_family *family = spec->family;
-    struct ak_binding b = { .spec = spec, .shapes_only = shapes_only };
+    struct ak_binding b = { .spec = spec, .shapes_only = (flags & AK_BIND_SHAPES) != 0 };
     struct ak_name_index bound = { 0 };
     ak_status status = AKUNU_OK;
 
@@ -384,7 +383,7 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
     if (status == AKUNU_OK)
         status = index_bound(&b, &bound, error);
     if (status == AKUNU_OK)
-        status = report_unclaimed(p, &b, &bound, strict, log, error);
+        status = report_unclaimed(p, &b, &bound, (flags & AK_BIND_STRICT) != 0, log, error);
     ak_name_index_free(&bound);
     if (status != AKUNU_OK) {
         ak_binding_clear(&b);
@@ -392,18 +391,6 @@ static ak_status bind_all(const struct ak_provider *p, const struct ak_spec *spe
     }
     *out = b;
     return AKUNU_OK;
-}
-
-ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict,
-                  const struct ak_log *log, struct ak_binding *out, struct ak_error *error)
-{
-    return bind_all(p, spec, strict, false, log, out, error);
-}
-
-ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec,
-                         const struct ak_log *log, struct ak_binding *out, struct ak_error *error)
-{
-    return bind_all(p, spec, false, true, log, out, error);
 }
 
 void ak_binding_clear(struct ak_binding *b)

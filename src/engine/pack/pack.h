@@ -20,7 +20,7 @@ struct ak_binding {
     uint32_t *first_view;      /* [n_weights of the family]: index into views */
     bool tied;                 /* the embedding serves as OUTPUT */
     bool lacks_output;         /* for embeddings alone: no tensor is meant to be OUTPUT */
-    bool shapes_only;          /* made by ak_bind_shapes() */
+    bool shapes_only;          /* bound with AK_BIND_SHAPES */
     const struct ak_spec *own; /* what this rank computes; NULL: all */
     /* [n_views + 1], the last one a tied output: the rows of one rank; NULL: all rows */
     struct ak_bind_shard *shards;
@@ -28,13 +28,13 @@ struct ak_binding {
     uint32_t n_owned, owned_capacity;
 };
 
-/* Binds all weights. A tensor that nothing uses is an error if strict, else it is logged. */
-ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, bool strict,
+/* AK_BIND_STRICT: a tensor that nothing uses is an error; without it, such a tensor is logged.
+ * AK_BIND_SHAPES: only shapes and types are needed, so nothing is copied, and the planes of views
+ * that would need a copy are the file's. */
+enum { AK_BIND_STRICT = 1, AK_BIND_SHAPES = 2 };
+/* Binds all weights. `flags` are those above. */
+ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, unsigned flags,
                   const struct ak_log *log, struct ak_binding *out, struct ak_error *error);
-/* Binds for shapes and types only: nothing is copied, and the planes of views that would need a
- * copy are the file's. */
-ak_status ak_bind_shapes(const struct ak_provider *p, const struct ak_spec *spec,
-                         const struct ak_log *log, struct ak_binding *out, struct ak_error *error);
 /* Binds one weight. `b` has its `spec` set and is otherwise zero before the first call; it owns
  * what has to be copied. plane[0].data of *view is NULL if the weight is optional and absent. */
 ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,

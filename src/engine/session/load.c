@@ -142,8 +142,8 @@ static ak_status bind_weights(struct load *l)
 {
     struct ak_model *m = l->model;
     ak_spec_warn_alignment(&m->spec.config, &l->log);
-    AK_TRY(explain(
-        l, ak_bind(m->provider, &m->spec, l->params->strict, &l->log, &m->binding, l->error)));
+    AK_TRY(explain(l, ak_bind(m->provider, &m->spec, l->params->strict ? AK_BIND_STRICT : 0,
+                              &l->log, &m->binding, l->error)));
     AK_TRY(ak_spec_init_rope(m->provider, &m->spec, l->error));
     AK_TRY(report_stage(l, AKUNU_STAGE_ROPE, 1.0));
     AK_TRY(ak_load_ranks_take_shard(&l->ranks, l->params->split, m, l->error));

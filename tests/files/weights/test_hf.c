@@ -1183,8 +1183,8 @@ START_TEST(shapes_alone)
     convert(names[_i], &folder, 0);
     struct ak_provider *p = open_ok(folder.path);
     ck_assert_int_eq(ak_spec_read(p, &spec, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_bind(p, &spec, true, NULL, &whole, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_bind_shapes(p, &spec, NULL, &shapes, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_bind(p, &spec, AK_BIND_STRICT, NULL, &whole, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_bind(p, &spec, AK_BIND_SHAPES, NULL, &shapes, NULL), AKUNU_OK);
     ck_assert_uint_eq(whole.n_views, shapes.n_views);
     for (uint32_t i = 0; i < whole.n_views; i++) {
         const struct ak_view *a = &whole.views[i], *b = &shapes.views[i];
