@@ -35,16 +35,17 @@ ak_build_value ak_builder_add_slot(struct ak_builder *b, uint32_t width, enum ak
     return list->n_slots++;
 }
 
-void ak_builder_add(struct ak_builder *b, struct ak_command command)
+ak_build_value ak_builder_add(struct ak_builder *b, struct ak_command command)
 {
     struct ak_build_list *list = b->list;
     if (b->status != AKUNU_OK || !grow_array(b, (void **)&list->commands, list->n_commands,
                                              &b->command_capacity, sizeof *list->commands))
-        return;
+        return 0;
     if (command.in != AK_OP_NONE)
         list->slots[command.in].last_use = list->n_commands;
     list->slots[command.out].last_use = list->n_commands;
     list->commands[list->n_commands++] = command;
+    return command.out;
 }
 
 struct ak_command ak_builder_command(enum ak_op op, int layer, ak_build_value in,
@@ -81,8 +82,7 @@ ak_build_value ak_build_embed(struct ak_builder *b, float scale)
                                      .types = b->map->types,
                                      .positions = b->map->positions,
                                      .first_position = b->spec->config.first_position };
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_frames(struct ak_builder *b, uint32_t step, uint32_t n)
@@ -90,8 +90,7 @@ ak_build_value ak_build_frames(struct ak_builder *b, uint32_t step, uint32_t n)
     ak_build_value out = ak_builder_add_slot(b, n, AK_OP_ROWS_TOKENS);
     struct ak_command c = ak_builder_command(AK_OP_FRAMES, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
     c.params.frames = (struct ak_op_frames_params){ .step = step, .n = n };
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 void ak_build_add_position(struct ak_builder *b, ak_build_value x)
@@ -106,8 +105,7 @@ ak_build_value ak_build_previous(struct ak_builder *b, ak_build_value x, uint32_
     ak_build_value out = ak_builder_add_slot(b, n / 2 + n, ak_builder_row_set(b, x));
     struct ak_command c = ak_builder_command(AK_OP_PREVIOUS, AK_ROLE_NO_LAYER, x, out);
     c.params.previous.n = n;
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight, int layer,
@@ -117,8 +115,7 @@ ak_build_value ak_build_norm(struct ak_builder *b, ak_build_value x, enum ak_rol
     struct ak_command c = ak_builder_command(AK_OP_NORM, layer, x, out);
     c.vector = find_vector(b, weight, layer);
     c.params.norm = (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width };
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum ak_role weight,
@@ -130,8 +127,7 @@ ak_build_value ak_build_layer_norm(struct ak_builder *b, ak_build_value x, enum 
     c.vector2 = find_vector(b, bias, layer);
     c.params.norm =
         (struct ak_op_norm_params){ .eps = eps, .n = b->spec->config.width, .layer_norm = true };
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 bool ak_build_has_vector(const struct ak_builder *b, enum ak_role vector, int layer)
@@ -281,8 +277,7 @@ ak_build_value ak_build_attention(struct ak_builder *b, ak_build_value qkv,
     c.params.attention.gated = b->spec->descriptor.gated_attention;
     c.params.attention.kv_layer = kv_layer(b, linear, layer);
     c.vector = find_vector(b, AK_ROLE_ATTENTION_SINKS, layer);
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int layer,
@@ -295,17 +290,17 @@ ak_build_value ak_build_short_conv(struct ak_builder *b, ak_build_value in, int 
     c.params.short_conv = (struct ak_op_short_conv_params){
         .n = n, .taps = taps, .state_at = ak_spec_state_offset(b->spec, layer)
     };
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 /* Adds a command that also reads `other`. */
-static void add_reading_command(struct ak_builder *b, struct ak_command command,
-                                ak_build_value other)
+static ak_build_value add_reading_command(struct ak_builder *b, struct ak_command command,
+                                          ak_build_value other)
 {
-    ak_builder_add(b, command);
+    ak_build_value out = ak_builder_add(b, command);
     if (b->status == AKUNU_OK)
         b->list->slots[other].last_use = b->list->n_commands - 1;
+    return out;
 }
 
 /* ---- Gated delta rule --------------------------------------------------- */
@@ -349,8 +344,7 @@ ak_build_value ak_build_conv(struct ak_builder *b, ak_build_value in, int layer)
                                     .n_groups = b->spec->config.delta_k_heads,
                                     .parts = { parts.qkv[0], parts.qkv[1], parts.qkv[2] },
                                     .state_at = ak_spec_state_offset(b->spec, layer) };
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build_value gates,
@@ -377,8 +371,7 @@ ak_build_value ak_build_delta(struct ak_builder *b, ak_build_value qkv, ak_build
         .tiled = b->spec->descriptor.delta_tiled,
         .state_at = ak_spec_state_offset(b->spec, layer) + ak_spec_conv_elems(b->spec)
     };
-    add_reading_command(b, c, gates);
-    return out;
+    return add_reading_command(b, c, gates);
 }
 
 ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, ak_build_value in,
@@ -397,8 +390,7 @@ ak_build_value ak_build_norm_gated(struct ak_builder *b, ak_build_value heads, a
                                                             .gate_step = z.step,
                                                             .per_group = config->delta_v_heads /
                                                                          config->delta_k_heads };
-    add_reading_command(b, c, in);
-    return out;
+    return add_reading_command(b, c, in);
 }
 
 ak_build_value ak_build_gated(struct ak_builder *b, ak_build_value gate_up,
@@ -412,8 +404,7 @@ ak_build_value ak_build_gated(struct ak_builder *b, ak_build_value gate_up,
                                      .n = n,
                                      .gate_at = ak_build_part_offset(b, linear, layer, 0),
                                      .up_at = ak_build_part_offset(b, linear, layer, 1) };
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 void ak_build_activate(struct ak_builder *b, ak_build_value x, int layer,
@@ -433,8 +424,7 @@ ak_build_value ak_build_route(struct ak_builder *b, ak_build_value logits, int l
     ak_build_value out = ak_builder_add_slot(b, 2 * params.n_used, ak_builder_row_set(b, logits));
     struct ak_command c = ak_builder_command(AK_OP_ROUTE, layer, logits, out);
     c.params.route = params;
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_value routes,
@@ -443,8 +433,7 @@ ak_build_value ak_build_gather(struct ak_builder *b, ak_build_value x, ak_build_
     ak_build_value out = ak_builder_add_slot(b, width_of(b, x), AK_OP_ROWS_EXPERTS);
     struct ak_command c = ak_builder_command(AK_OP_GATHER, layer, x, out);
     c.params.gather = (struct ak_op_gather_params){ .routes = routes, .n = b->spec->config.width };
-    add_reading_command(b, c, routes);
-    return out;
+    return add_reading_command(b, c, routes);
 }
 
 void ak_build_combine(struct ak_builder *b, ak_build_value x, ak_build_value rows,
@@ -479,8 +468,7 @@ ak_build_value ak_build_select(struct ak_builder *b, ak_build_value x)
     ak_build_value out = ak_builder_add_slot(b, width_of(b, x), AK_OP_ROWS_LOGITS);
     struct ak_command c = ak_builder_command(AK_OP_SELECT, AK_ROLE_NO_LAYER, x, out);
     c.params.select.n = b->spec->config.width;
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 /* Makes a command that changes the logits in place. */

@@ -102,8 +102,7 @@ ak_build_value ak_builder_receive(struct ak_builder *b)
     ak_build_value out = ak_builder_add_slot(b, b->spec->config.width, AK_OP_ROWS_TOKENS);
     struct ak_command c = ak_builder_command(AK_OP_RECEIVE, AK_ROLE_NO_LAYER, AK_OP_NONE, out);
     c.params.receive.from = b->spec->rank - 1;
-    ak_builder_add(b, c);
-    return out;
+    return ak_builder_add(b, c);
 }
 
 void ak_build_send(struct ak_builder *b, ak_build_value x)

@@ -24,7 +24,8 @@ enum ak_op_row_set ak_builder_row_set(const struct ak_builder *b, ak_build_value
 /* A command without weights and vectors. */
 struct ak_command ak_builder_command(enum ak_op op, int layer, ak_build_value in,
                                      ak_build_value out);
-void ak_builder_add(struct ak_builder *b, struct ak_command command);
+/* Adds the command to the list and returns its output. */
+ak_build_value ak_builder_add(struct ak_builder *b, struct ak_command command);
 
 /* ---- Ranks: build_ranks.c ----------------------------------------------- */
 /* The activations that the rank with the layers before sends. */
