@@ -13,7 +13,6 @@
 /* Kinds of messages, the first number of each. */
 enum ak_message_kind {
     AK_MESSAGE_LOAD, /* engine/session/follow.c: a model and how to load it */
-    AK_MESSAGE_LOADED,
     AK_MESSAGE_FREE_MODEL,
     AK_MESSAGE_END, /* rank 0 leaves */
     /* of a model, engine/backends/ranks.c; the second number is the model's */
