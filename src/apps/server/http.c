@@ -137,7 +137,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
     }
     if (x->client_gone)
         return MHD_NO;
-    if (x->code == 0 && x->state == RECEIVING) {
+    if (x->state == RECEIVING && !x->is_finished) {
         x->state = WAITING;
         s->handlers.handle(x, s->handlers.user);
     }
@@ -145,6 +145,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         return MHD_NO;
     if (x->response)
         return http_queue_response(x);
+    if (x->is_finished) /* there was no memory for the response */
+        return MHD_NO;
     http_suspend(x);
     return MHD_YES;
 }
@@ -377,19 +379,19 @@ static void take_event(struct http_server *s, const struct epoll_event *event)
         take_leave(event->data.ptr);
 }
 
-static bool run_loop(struct http_server *s, const char **why)
+/* Works until there is nothing to do, under the lock. Returns the milliseconds to wait for events;
+ * -1: the server stops. */
+static int run_until_idle(struct http_server *s, double *next_tick)
 {
-    enum { EVENTS_MAX = 64, TICK_MS = 1000 };
-    struct epoll_event events[EVENTS_MAX];
-    double next_tick = http_now();
+    enum { TICK_MS = 1000 };
     while (!s->stops) {
         http_resume_all(s);
         MHD_run(s->daemon);
         if (s->to_resume) /* an answer came at once */
             continue;
-        double left = next_tick - http_now();
+        double left = *next_tick - http_now();
         if (left <= 0.0) {
-            next_tick = http_now() + 1e-3 * TICK_MS;
+            *next_tick = http_now() + 1e-3 * TICK_MS;
             http_close_idle(s);
             http_check_deadlines(s);
             s->handlers.tick(s->handlers.user);
@@ -399,24 +401,27 @@ static bool run_loop(struct http_server *s, const char **why)
         int timeout = (int)(left * 1e3) + 1;
         if (MHD_get_timeout(s->daemon, &own) == MHD_YES && own < (unsigned)timeout)
             timeout = (int)own;
-        pthread_mutex_unlock(s->params.lock);
-        int n = epoll_wait(s->epoll, events, EVENTS_MAX, timeout);
-        pthread_mutex_lock(s->params.lock);
-        if (n < 0 && errno != EINTR) {
-            snprintf(http_failure, HTTP_FAILURE_BYTES, "waiting for events: %s", strerror(errno));
-            *why = http_failure;
-            return false;
-        }
-        for (int i = 0; i < n; i++)
-            take_event(s, &events[i]);
+        return timeout;
     }
-    return true;
+    return -1;
 }
 
 bool http_run(struct http_server *s, const char **why)
 {
-    pthread_mutex_lock(s->params.lock);
-    bool good = run_loop(s, why);
-    pthread_mutex_unlock(s->params.lock);
-    return good;
+    enum { EVENTS_MAX = 64 };
+    struct epoll_event events[EVENTS_MAX];
+    double next_tick = http_now();
+    for (int n = 0; n >= 0 || errno == EINTR;) {
+        pthread_mutex_lock(s->params.lock);
+        for (int i = 0; i < n; i++)
+            take_event(s, &events[i]);
+        int timeout = run_until_idle(s, &next_tick);
+        pthread_mutex_unlock(s->params.lock);
+        if (timeout < 0)
+            return true;
+        n = epoll_wait(s->epoll, events, EVENTS_MAX, timeout);
+    }
+    snprintf(http_failure, HTTP_FAILURE_BYTES, "waiting for events: %s", strerror(errno));
+    *why = http_failure;
+    return false;
 }

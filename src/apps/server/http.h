@@ -1,9 +1,9 @@
 /* HTTP server over libmicrohttpd: one thread, which runs http_run, calls all handlers.
  *
  * An exchange is a request and its answer. After the headers `check` may answer at once; after the
- * body `handle` answers, at once or later from the same thread. Another thread may answer if
- * `handle` calls http_hold, and if it holds params.lock meanwhile, as http_run does while it does
- * not wait; else other threads only call http_wake. */
+ * body `handle` answers, at once or later from the same thread. All handlers and functions are
+ * called under params.lock, which http_run holds except while it waits. Another thread only calls
+ * http_wake, unless `handle` called http_hold for it. */
 #ifndef AK_APPS_SERVER_HTTP_H
 #define AK_APPS_SERVER_HTTP_H
 
@@ -96,7 +96,9 @@ void http_set_data(struct http_exchange *x, void *data);
 void *http_data(const struct http_exchange *x);
 
 /* ---- Other threads ------------------------------------------------------ */
-/* Keeps the exchange until http_release, also if the client leaves. */
+/* Keeps the exchange until http_release, also if the client leaves. Meanwhile one other thread has
+ * it, and needs no lock to read the request, to add headers, and to call http_answer and http_code.
+ * Whoever holds it twice releases it twice. */
 void http_hold(struct http_exchange *x);
 void http_release(struct http_exchange *x);
 bool http_client_is_gone(const struct http_exchange *x);

@@ -113,11 +113,9 @@ void http_suspend(struct http_exchange *x)
     x->is_watched = epoll_ctl(x->server->epoll, EPOLL_CTL_ADD, x->connection->fd, &event) == 0;
 }
 
-/* Resumes the connection before the loop sleeps again. */
 void http_resume(struct http_exchange *x)
 {
-    x->resumes_later = x->is_held;
-    if (!x->is_suspended || x->resumes || x->is_held)
+    if (!x->is_suspended || x->resumes || x->n_holds > 0)
         return;
     x->resumes = true;
     x->resumed = x->server->to_resume;
@@ -126,14 +124,13 @@ void http_resume(struct http_exchange *x)
 
 void http_hold(struct http_exchange *x)
 {
-    x->is_held = true;
+    x->n_holds++;
 }
 
 void http_release(struct http_exchange *x)
 {
-    x->is_held = false;
-    if (x->resumes_later)
-        http_resume(x);
+    if (--x->n_holds == 0)
+        http_resume(x); /* without an answer it is suspended again */
     http_wake(x->server);
 }
 
@@ -216,13 +213,11 @@ void http_answer(struct http_exchange *x, unsigned code, const char *type, const
         return;
     /* the library takes a pointer to data that it only reads */
     response = MHD_create_response_from_buffer(n, (void *)(uintptr_t)bytes, MHD_RESPMEM_MUST_COPY);
-    if (response) {
-        x->state = ANSWERED;
+    x->is_finished = true;
+    if (response)
         set_response(x, code, type, response);
-    } else { /* out of memory: closing is all that can be done */
-        x->client_gone = true;
+    else /* out of memory: closing is all that can be done */
         http_resume(x);
-    }
 }
 
 /* The library asks for up to `max` bytes of a stream. */

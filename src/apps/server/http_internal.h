@@ -20,7 +20,7 @@ struct http_connection {
     char client[INET6_ADDRSTRLEN];
 };
 
-enum exchange_state { RECEIVING, WAITING, ANSWERED, STREAMING };
+enum exchange_state { RECEIVING, WAITING, STREAMING };
 
 struct http_exchange {
     struct http_server *server;
@@ -45,7 +45,7 @@ struct http_exchange {
     struct http_exchange *resumed; /* next in the list of those to resume */
     bool resumes;
     uint64_t number, counts[HTTP_COUNTS];
-    bool is_held, resumes_later; /* resumes_later: when it is released */
+    unsigned n_holds; /* http_hold without http_release: it stays suspended */
     const struct server_route *route;
     void *data;
 };
@@ -80,7 +80,7 @@ struct http_exchange *http_new_exchange(struct http_connection *c, struct MHD_Co
 void http_end_exchange(struct http_exchange *x, bool client_gone);
 /* Lets the library leave the connection alone, and watches whether the client does. */
 void http_suspend(struct http_exchange *x);
-/* Resumes the connection before the loop sleeps again. */
+/* Resumes the connection before the loop sleeps again, or when it is released. */
 void http_resume(struct http_exchange *x);
 void http_resume_all(struct http_server *s);
 /* Enlarges a buffer of an exchange; false: it would be too much for all together. */
