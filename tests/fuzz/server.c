@@ -213,8 +213,8 @@ static struct server *open_server(void)
     if (!argv[1] || cli_options_parse(&cli_commands[0], N, argv, &options) != CLI_EXIT_OK)
         abort();
     s = (struct server){ .options = &options, .argc = N, .argv = argv };
+    pthread_mutex_init(&s.events_lock, NULL);
     pthread_mutex_init(&s.lock, NULL);
-    pthread_mutex_init(&s.worker.lock, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
     if (!s.n_requests || server_list_models(&s) != CLI_EXIT_OK)

@@ -330,9 +330,10 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
 
 static void begin_stream(struct server_job *job)
 {
-    server_sse_write_event(job, "message_start",
-                           json_pack("{s:s, s:o}", "type", "message_start", "message",
-                                     message_of(job, json_array(), NULL)));
+    if (job->stream)
+        server_sse_write_event(job, "message_start",
+                               json_pack("{s:s, s:o}", "type", "message_start", "message",
+                                         message_of(job, json_array(), NULL)));
 }
 
 static void messages_on_end(struct server_part *part, const struct server_event *event)
@@ -369,12 +370,6 @@ static void messages_release(struct server_job *job)
     free(job->own);
 }
 
-static const struct server_style style = { .token = server_chat_token,
-                                           .end = messages_on_end,
-                                           .done = messages_on_done,
-                                           .release = messages_release };
-
-/* ---- Requests ----------------------------------------------------------- */
 static bool begin_blocks(struct server_job *job, const json_t *body)
 {
     (void)body;
@@ -382,26 +377,37 @@ static bool begin_blocks(struct server_job *job, const json_t *body)
     return job->own != NULL;
 }
 
+static const struct server_style style = { .prefix = "msg_",
+                                           .prepare = begin_blocks,
+                                           .reply = on_reply,
+                                           .begin = begin_stream,
+                                           .token = server_chat_token,
+                                           .end = messages_on_end,
+                                           .done = messages_on_done,
+                                           .release = messages_release };
+
+/* ---- Requests ----------------------------------------------------------- */
+
 static bool read_request(struct server_chat *r)
 {
     return read_messages(r) && read_tools(r) && read_choice(r) && server_chat_read_kwargs(r);
 }
 
-void server_messages(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_messages(struct server_model *m, struct http_exchange *x,
+                                     const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = begin_blocks };
-    bool good = read_messages_params(&r) && read_request(&r) &&
-                server_chat_submit(&r, &style, "msg_", on_reply, begin_stream);
-    (void)good; /* if not, it is answered */
-    server_chat_release(&r);
+    struct server_chat *r = server_chat_new(m, x, body);
+    return server_chat_commit(r, r && read_messages_params(r) && read_request(r) &&
+                                     server_chat_make_job(r, &style));
 }
 
-void server_count_tokens(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_count_tokens(struct server_model *m, struct http_exchange *x,
+                                         const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body };
-    if (read_request(&r) && server_chat_make_prompt(&r))
-        server_answer(x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r.n_ids));
-    server_chat_release(&r);
+    struct server_chat *r = server_chat_new(m, x, body);
+    if (r && read_request(r) && server_chat_make_prompt(r))
+        server_answer(x, 200, json_pack("{s:I}", "input_tokens", (json_int_t)r->prompt.n));
+    return server_chat_commit(r, false);
 }
 
 /* ---- What APIs differ in ------------------------------------------------ */

@@ -8,17 +8,31 @@
 #include "apps/common/json_text.h"
 #include "apps/common/prompt.h"
 
-void server_chat_release(struct server_chat *r)
+struct server_chat *server_chat_new(struct server_model *m, struct http_exchange *x,
+                                    const json_t *body)
 {
+    struct server_chat *r = calloc(1, sizeof *r);
+    if (r)
+        *r = (struct server_chat){ .model = m, .x = x, .body = body };
+    else
+        server_fail_memory(x);
+    return r;
+}
+
+void server_chat_free(struct server_chat *r)
+{
+    if (!r)
+        return;
     json_decref(r->messages);
     free(r->tools);
     free(r->choice);
     free(r->kwargs);
-    akunu_text_free(r->prompt);
-    free(r->ids);
+    akunu_text_free(r->text);
+    free(r->prompt.ids);
     akunu_grammar_free(r->content);
-    akunu_grammar_free(r->grammar);
+    akunu_grammar_free(r->params.grammar);
     json_decref(r->schema);
+    free(r);
 }
 
 bool server_chat_fail_memory(struct server_chat *r)
@@ -136,9 +150,7 @@ bool server_chat_read_params(struct server_chat *r, const char *from, const char
 
 bool server_chat_set_schema(struct server_chat *r, const char *name, const char *schema)
 {
-    server_unlock(r->model->server);
     r->content = akunu_grammar_from_schema(schema, strlen(schema), NULL);
-    server_lock(r->model->server);
     r->schema = r->content ?
                     cli_json_read(schema, strlen(schema), JSON_DECODE_ANY, CLI_JSON_PYTHON, NULL) :
                     NULL;
@@ -162,7 +174,7 @@ static char *render_messages(struct server_chat *r, const json_t *messages)
     input.kwargs = r->kwargs;
     input.add_generation_prompt = !r->continues;
     input.continue_final_message = r->continues ? "content" : NULL;
-    prompt = akunu_template_render(r->model->template, &input, &r->n_prompt);
+    prompt = akunu_template_render(r->model->template, &input, &r->n_text);
     free(text);
     return prompt;
 }
@@ -188,38 +200,36 @@ static bool render_prompt(struct server_chat *r, json_t *parsed)
     bool changed = false;
     if (!cli_conversation_parse_arguments(parsed, &changed))
         return false;
-    r->prompt = render_messages(r, parsed);
-    if (!r->prompt && fill_contents(parsed))
-        r->prompt = render_messages(r, parsed);
-    if (!r->prompt && changed)
-        r->prompt = render_messages(r, r->messages);
+    r->text = render_messages(r, parsed);
+    if (!r->text && fill_contents(parsed))
+        r->text = render_messages(r, parsed);
+    if (!r->text && changed)
+        r->text = render_messages(r, r->messages);
     return true;
 }
 
 bool server_chat_make_prompt(struct server_chat *r)
 {
     const struct server_model *m = r->model;
-    bool has_memory, is_empty = false;
+    bool is_empty = false;
     json_t *parsed = cli_conversation_name_developer(r->messages, m->template_text) ?
                          json_deep_copy(r->messages) :
                          NULL;
     if (!parsed)
         return server_chat_fail_memory(r);
-    server_unlock(m->server);
-    has_memory = render_prompt(r, parsed);
-    if (r->prompt)
-        is_empty = cli_tokenize_prompt(m->loaded.tokenizer, r->prompt, r->n_prompt, &r->ids,
-                                       &r->n_ids) != CLI_EXIT_OK;
+    bool has_memory = render_prompt(r, parsed);
+    if (r->text)
+        is_empty = cli_tokenize_prompt(m->loaded.tokenizer, r->text, r->n_text, &r->prompt.ids,
+                                       &r->prompt.n) != CLI_EXIT_OK;
     json_decref(parsed);
-    server_lock(m->server);
     if (!has_memory)
         server_fail_memory(r->x);
-    else if (!r->prompt)
+    else if (!r->text)
         server_fail_library(r->x, "messages");
     else if (is_empty)
         server_fail(r->x, 400, "messages", NULL,
                     "the chat template makes an empty prompt of the messages");
-    return r->prompt && !is_empty;
+    return r->text && !is_empty;
 }
 
 static struct akunu_reply_params reply_params(const struct server_chat *r)
@@ -228,7 +238,7 @@ static struct akunu_reply_params reply_params(const struct server_chat *r)
     akunu_reply_params_default(&p, sizeof p);
     p.chat_template = r->model->template_text;
     p.tokenizer = r->model->loaded.tokenizer;
-    p.prompt = r->prompt;
+    p.prompt = r->text;
     p.tools = r->tools;
     p.calls = r->tools != NULL;
     return p;
@@ -242,17 +252,14 @@ static bool make_grammar(struct server_chat *r)
     calls.choice = r->choice;
     calls.parallel = r->parallel;
     calls.content = r->content;
-    server_unlock(r->model->server);
-    enum akunu_status status = akunu_grammar_from_tools(&reply, &calls, &r->grammar);
-    server_lock(r->model->server);
-    if (status != AKUNU_OK) {
+    if (akunu_grammar_from_tools(&reply, &calls, &r->params.grammar) != AKUNU_OK) {
         server_fail_library(r->x, "tools");
         return false;
     }
-    r->params.sampling.grammar = r->grammar;
+    r->params.sampling.grammar = r->params.grammar;
     r->params.constraint.schema = r->schema;
     r->params.constraint.chat_template = reply.chat_template ? reply.chat_template : "";
-    r->params.constraint.prompt = r->prompt;
+    r->params.constraint.prompt = r->text;
     r->params.constraint.tools = r->tools;
     r->params.constraint.choice = r->choice;
     r->params.constraint.parallel = r->parallel;
@@ -267,14 +274,15 @@ static bool make_grammar(struct server_chat *r)
 }
 
 /* ---- Submitting --------------------------------------------------------- */
-static bool begin_parts(struct server_chat *r, struct server_job *job, akunu_reply_fn *on_reply)
+static bool begin_parts(struct server_chat *r)
 {
     struct akunu_reply_params params = reply_params(r);
+    const struct server_job *job = r->job;
     for (size_t i = 0; i < job->n_parts; i++) {
         struct server_part *part = &job->parts[i];
         /* ids of calls differ from those in the conversation, and between completions */
         params.seed = r->params.sampling.seed + json_array_size(r->messages) + i;
-        part->reply = akunu_reply_new(&params, on_reply, part);
+        part->reply = akunu_reply_new(&params, job->style->reply, part);
         if (!part->reply) {
             server_fail_library(r->x, "tools");
             return false;
@@ -283,26 +291,35 @@ static bool begin_parts(struct server_chat *r, struct server_job *job, akunu_rep
     return true;
 }
 
-bool server_chat_submit(struct server_chat *r, const struct server_style *style, const char *prefix,
-                        akunu_reply_fn *on_reply, void (*begin)(struct server_job *job))
+bool server_chat_make_job(struct server_chat *r, const struct server_style *style)
 {
     if (!server_chat_make_prompt(r) || !make_grammar(r))
         return false;
-    struct server_job *job = server_job_new(r->model, r->x, style, prefix, &r->params, 1);
-    if (!job)
+    r->job = server_job_new(r->model, r->x, style, &r->params, &r->prompt, 1);
+    if (!r->job)
         return false;
-    bool prepared = !r->prepare || r->prepare(job, r->body);
-    if (!prepared)
-        server_chat_fail_memory(r);
-    if (!prepared || !begin_parts(r, job, on_reply)) {
-        server_job_free(job);
-        return false;
-    }
-    if (!server_job_submit(job, 0, &r->params, r->ids, r->n_ids, false))
-        return false;
-    if (job->stream)
-        begin(job);
-    return true;
+    bool good =
+        (!style->prepare || style->prepare(r->job, r->body) || server_chat_fail_memory(r)) &&
+        begin_parts(r);
+    if (!good)
+        server_job_free(r->job);
+    return good;
+}
+
+static void commit_chat(struct server_model *m, struct http_exchange *x, void *own)
+{
+    struct server_chat *r = own;
+    (void)m, (void)x;
+    server_job_submit(r->job, &r->params);
+    server_chat_free(r);
+}
+
+struct server_commit server_chat_commit(struct server_chat *r, bool good)
+{
+    if (good)
+        return (struct server_commit){ commit_chat, r };
+    server_chat_free(r);
+    return server_answered;
 }
 
 json_t *server_chat_arguments(const char *text)

@@ -5,7 +5,7 @@
 
 #include "apps/server/job.h"
 
-/* What a request asks for, until it is submitted. */
+/* What a request asks for, until it is submitted. No function needs a lock. */
 struct server_chat {
     struct server_model *model;
     struct http_exchange *x;
@@ -17,17 +17,18 @@ struct server_chat {
     char *kwargs;     /* JSON; NULL: none */
     bool continues;   /* the last message is the beginning of the answer */
     bool parallel;
-    /* sets job->own; NULL: nothing */
-    bool (*prepare)(struct server_job *job, const json_t *body);
-    char *prompt;
-    size_t n_prompt;
-    akunu_token *ids;
-    size_t n_ids;
-    struct akunu_grammar *content, *grammar;
-    json_t *schema; /* of the content; NULL: none */
+    char *text; /* the prompt */
+    size_t n_text;
+    struct server_prompt prompt;   /* its tokens */
+    struct akunu_grammar *content; /* of params.grammar; NULL: any */
+    json_t *schema;                /* of the content; NULL: none */
+    struct server_job *job;
 };
 
-void server_chat_release(struct server_chat *r);
+/* NULL: it has answered. */
+struct server_chat *server_chat_new(struct server_model *m, struct http_exchange *x,
+                                    const json_t *body);
+void server_chat_free(struct server_chat *r);
 /* Answer that memory is short, or with the library's message about the schema; return false. */
 bool server_chat_fail_memory(struct server_chat *r);
 bool server_chat_set_schema(struct server_chat *r, const char *name, const char *schema);
@@ -52,10 +53,10 @@ bool server_chat_read_kwargs(struct server_chat *r);
 /* Renders and tokenizes the prompt. False: it has answered. */
 bool server_chat_make_prompt(struct server_chat *r);
 
-/* Makes the prompt and the grammar, and submits. `on_reply` gets the events of the parser with a
- * struct server_part; `begin` is called for a stream before any of them. False: it has answered. */
-bool server_chat_submit(struct server_chat *r, const struct server_style *style, const char *prefix,
-                        akunu_reply_fn *on_reply, void (*begin)(struct server_job *job));
+/* Makes the prompt, the grammar and the job. False: it has answered. */
+bool server_chat_make_job(struct server_chat *r, const struct server_style *style);
+/* Submits the job, if `good`: else it has answered. Takes r. */
+struct server_commit server_chat_commit(struct server_chat *r, bool good);
 
 /* The arguments of a call that the model wrote, as a value; NULL: out of memory. */
 json_t *server_chat_arguments(const char *text);

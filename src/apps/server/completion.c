@@ -226,7 +226,8 @@ static void completion_release(struct server_job *job)
     release_completion(job->own, job->n_parts);
 }
 
-static const struct server_style style = { .token = on_token,
+static const struct server_style style = { .prefix = "",
+                                           .token = on_token,
                                            .end = completion_on_end,
                                            .done = completion_on_done,
                                            .release = completion_release };
@@ -249,12 +250,10 @@ static bool read_gap(struct server_model *m, struct http_exchange *x, const json
     }
     gap.n_prefix_bytes = json_string_length(json_object_get(body, "input_prefix"));
     gap.n_suffix_bytes = json_string_length(json_object_get(body, "input_suffix"));
-    server_unlock(m->server);
     int64_t n = akunu_tokenizer_encode_infill(t, &gap, NULL, 0);
     out->ids = n >= 0 ? malloc(((size_t)n + 1) * sizeof *out->ids) : NULL;
     if (out->ids)
         out->n = (size_t)akunu_tokenizer_encode_infill(t, &gap, out->ids, (size_t)n);
-    server_lock(m->server);
     if (n < 0)
         server_fail_library(x, "input_prefix");
     else if (!out->ids)
@@ -286,51 +285,46 @@ static bool read_gaps(struct server_model *m, struct http_exchange *x, const jso
     return false;
 }
 
-/* Takes `c`. */
-static void submit_all(struct server_model *m, struct http_exchange *x,
-                       const struct server_params *p, struct completion *c)
+/* A job for `c`, which it takes; NULL: it has answered, and `c` stays. */
+static struct server_job *make_job(struct server_model *m, struct http_exchange *x,
+                                   const struct server_params *p, struct completion *c)
 {
-    size_t n = c->prompts.n * (size_t)p->n;
     c->settings = server_settings(p);
-    c->parts = calloc(n, sizeof *c->parts);
-    if (!c->settings || !c->parts)
+    c->parts = calloc(c->prompts.n * (size_t)p->n, sizeof *c->parts);
+    if (!c->settings || !c->parts) {
         server_fail_memory(x);
-    struct server_job *job =
-        c->settings && c->parts ? server_job_new(m, x, &style, "", p, c->prompts.n) : NULL;
-    if (!job) {
-        release_completion(c, n);
-        return;
+        return NULL;
     }
-    job->own = c;
-    for (size_t i = 0; i < job->n_sources; i++)
-        if (!server_job_submit(job, i, p, c->prompts.list[i].ids, c->prompts.list[i].n, false))
-            return;
+    struct server_job *job = server_job_new(m, x, &style, p, c->prompts.list, c->prompts.n);
+    if (job)
+        job->own = c;
+    return job;
 }
 
-static void complete(struct server_model *m, struct http_exchange *x, const json_t *body,
-                     read_fn *read)
+static struct server_commit complete(struct server_model *m, struct http_exchange *x,
+                                     const json_t *body, read_fn *read)
 {
-    struct server_params params;
-    struct akunu_grammar *grammar = NULL;
+    struct server_submission *s = calloc(1, sizeof *s);
     struct completion *c = calloc(1, sizeof *c);
-    bool good = c && server_read_params(m, x, body, &params) &&
-                read_completion(x, body, &params, c) && read_fields(x, body, c) &&
-                server_read_grammar(m, x, body, &params, &grammar) && read(m, x, body, &c->prompts);
-    if (!c)
+    if (!s || !c)
         server_fail_memory(x);
-    if (good)
-        submit_all(m, x, &params, c);
-    else
+    else if (server_read_params(m, x, body, &s->params) &&
+             read_completion(x, body, &s->params, c) && read_fields(x, body, c) &&
+             server_read_grammar(x, body, &s->params) && read(m, x, body, &c->prompts))
+        s->job = make_job(m, x, &s->params, c);
+    if (!s || !s->job)
         release_completion(c, 0);
-    akunu_grammar_free(grammar);
+    return server_submission_commit(s);
 }
 
-void server_completion(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_completion(struct server_model *m, struct http_exchange *x,
+                                       const json_t *body)
 {
-    complete(m, x, body, read_prompts);
+    return complete(m, x, body, read_prompts);
 }
 
-void server_infill(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_infill(struct server_model *m, struct http_exchange *x,
+                                   const json_t *body)
 {
-    complete(m, x, body, read_gaps);
+    return complete(m, x, body, read_gaps);
 }

@@ -180,8 +180,8 @@ static bool read_inputs(struct server_model *m, struct http_exchange *x, const j
                                out);
 }
 
-static void submit(struct server_model *m, struct http_exchange *x, struct server_prompts *inputs,
-                   const struct embeddings *asked)
+static struct server_commit encode(struct server_model *m, struct http_exchange *x,
+                                   struct server_prompts *inputs, const struct embeddings *asked)
 {
     struct embeddings *own = malloc(sizeof *own);
     struct server_encoding *e =
@@ -189,7 +189,7 @@ static void submit(struct server_model *m, struct http_exchange *x, struct serve
     if (!own)
         server_fail_memory(x);
     if (!e)
-        return;
+        return server_answered;
     *own = *asked;
     e->answer = embed_answer;
     e->name = "input";
@@ -199,15 +199,18 @@ static void submit(struct server_model *m, struct http_exchange *x, struct serve
         server_encoding_add(e, inputs->list[i].ids, inputs->list[i].n, 0);
         inputs->list[i].ids = NULL;
     }
-    server_encoding_submit(e);
+    return server_encoding_commit(e);
 }
 
-void server_embeddings(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_embeddings(struct server_model *m, struct http_exchange *x,
+                                       const json_t *body)
 {
     struct server_prompts inputs = { .n = 0 };
     struct embeddings asked = { .width = 0 };
+    struct server_commit commit = server_answered;
     if (read_embeddings(m, x, body, &asked) && read_inputs(m, x, body, &asked, &inputs) &&
         check_inputs(x, &inputs, &asked))
-        submit(m, x, &inputs, &asked);
+        commit = encode(m, x, &inputs, &asked);
     server_free_prompts(&inputs);
+    return commit;
 }

@@ -13,7 +13,7 @@ struct server_embedder {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* under the lock */
+    /* under its lock */
     struct server_encoding *waiting, *running, *done;
     size_t n_waiting;
     bool stops;
@@ -50,7 +50,6 @@ struct server_encoding *server_encoding_new(struct server_model *m, struct http_
     e->x = x;
     e->width = width;
     e->own = own;
-    m->n_users++;
     return e;
 }
 
@@ -62,7 +61,6 @@ void server_encoding_add(struct server_encoding *e, akunu_token *ids, size_t n, 
 
 void server_encoding_free(struct server_encoding *e)
 {
-    e->model->n_users--;
     for (size_t i = 0; i < e->n; i++)
         free((void *)(uintptr_t)e->texts[i].ids);
     free(e->texts);
@@ -200,18 +198,15 @@ static void *run_thread(void *user)
     return NULL;
 }
 
-void server_encoding_submit(struct server_encoding *e)
+static void queue_encoding(struct server_model *model, struct http_exchange *x, void *own)
 {
-    struct server_embedder *m = e->model->embedder;
-    struct http_exchange *x = e->x;
-    size_t most = (size_t)e->model->options->queue;
-    if (!check_texts(m, e)) {
-        server_encoding_free(e);
-        return;
-    }
+    struct server_embedder *m = model->embedder;
+    struct server_encoding *e = own;
+    size_t most = (size_t)model->options->queue;
     pthread_mutex_lock(&m->lock);
     bool fits = m->n_waiting < most;
     if (fits) {
+        model->n_users++;
         http_set_data(x, &e->owner);
         append_encoding(&m->waiting, e);
         m->n_waiting++;
@@ -222,6 +217,14 @@ void server_encoding_submit(struct server_encoding *e)
         return;
     server_encoding_free(e);
     server_fail(x, 429, NULL, NULL, "%zu requests wait already (--queue)", most);
+}
+
+struct server_commit server_encoding_commit(struct server_encoding *e)
+{
+    if (check_texts(e->model->embedder, e))
+        return (struct server_commit){ queue_encoding, e };
+    server_encoding_free(e);
+    return server_answered;
 }
 
 /* ---- The thread --------------------------------------------------------- */
@@ -317,6 +320,7 @@ void server_take_encodings(struct server_model *m)
         struct server_encoding *next = e->next;
         if (e->x)
             answer_encoding(e);
+        m->n_users--;
         server_encoding_free(e);
         e = next;
     }

@@ -9,7 +9,7 @@
 struct server_encoding {
     struct server_owner owner; /* first: the exchange's data */
     struct server_encoding *next;
-    struct server_model *model; /* has it in use */
+    struct server_model *model; /* has it in use once it is queued */
     struct http_exchange *x;    /* NULL: the client is gone */
     bool scores;                /* the texts are pairs that get scores; else embeddings */
     const char *name;           /* the member of the request that has the texts */
@@ -26,14 +26,16 @@ struct server_encoding {
     char message[512];
 };
 
-/* An encoding of n texts to rows of `width` numbers, which takes `own`. NULL: it has answered. */
+/* An encoding of n texts to rows of `width` numbers, which takes `own`. NULL: it has answered.
+ * Needs no lock. */
 struct server_encoding *server_encoding_new(struct server_model *m, struct http_exchange *x,
                                             size_t n, size_t width, void *own);
-/* Adds a text, and takes its ids. */
+/* Adds a text, and takes its ids. Needs no lock. */
 void server_encoding_add(struct server_encoding *e, akunu_token *ids, size_t n, size_t second);
-/* Queues it, unless a text is too long or the queue is full: then it has answered, and freed it.
- */
-void server_encoding_submit(struct server_encoding *e);
+/* Queues it, unless the queue is full. If a text is too long it has answered, and freed it. Needs
+ * no lock. */
+struct server_commit server_encoding_commit(struct server_encoding *e);
+/* Needs no lock. */
 void server_encoding_free(struct server_encoding *e);
 
 /* ---- The thread --------------------------------------------------------- */

@@ -90,7 +90,7 @@ bool server_is_form(const struct http_exchange *x)
     return n == strlen(expected) && strncasecmp(type, expected, n) == 0;
 }
 
-json_t *server_read_form(struct server *s, struct http_exchange *x)
+json_t *server_read_form(struct http_exchange *x)
 {
     char why[HTTP_FORM_WHY_BYTES];
     struct http_form form;
@@ -98,9 +98,7 @@ json_t *server_read_form(struct server *s, struct http_exchange *x)
     size_t n;
     const char *body = http_body(x, &n), *type = http_header(x, "Content-Type");
     json_t *object = json_object();
-    server_unlock(s);
     bool good = http_form_parse(type ? type : "", body, n, &form, why);
-    server_lock(s);
     if (!good)
         server_fail(x, 400, NULL, NULL, "%s", why);
     else if (!object)

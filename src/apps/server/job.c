@@ -75,10 +75,10 @@ static bool on_event(const struct akunu_request_event *e, void *user)
         source->job->lost_event = true;
         return false;
     }
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->events_lock);
     *s->last_event = event;
     s->last_event = &event->next;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->events_lock);
     http_wake(s->http);
     return true;
 }
@@ -113,49 +113,54 @@ static bool keep_stops(struct server_job *job, const struct akunu_generation *g)
 static void leave_job(void *self);
 static void go_on(void *self);
 
+/* Fills in request i. False: out of memory. */
+static bool begin_source(struct server_job *job, size_t i, const struct server_params *params,
+                         const struct server_prompt *prompt)
+{
+    struct server_source *source = &job->sources[i];
+    source->job = job;
+    source->first = i * (size_t)params->n;
+    source->prompt = prompt;
+    source->n_prompt = prompt->n;
+    source->settings = server_settings(params);
+    return source->settings && server_begin_receipt(source, params, prompt->ids, prompt->n);
+}
+
 struct server_job *server_job_new(struct server_model *m, struct http_exchange *x,
-                                  const struct server_style *style, const char *prefix,
-                                  const struct server_params *params, size_t n_sources)
+                                  const struct server_style *style,
+                                  const struct server_params *params,
+                                  const struct server_prompt *prompts, size_t n_prompts)
 {
     struct server *s = m->server;
     struct server_job *job = calloc(1, sizeof *job);
-    size_t n = (size_t)params->n;
+    size_t n_parts = n_prompts * (size_t)params->n;
     if (job) {
-        job->sources = calloc(n_sources, sizeof *job->sources);
-        job->parts = calloc(n_sources * n, sizeof *job->parts);
+        job->model = m;
+        job->sources = calloc(n_prompts, sizeof *job->sources);
+        job->parts = calloc(n_parts, sizeof *job->parts);
     }
-    if (!job || !job->sources || !job->parts || !keep_stops(job, &params->generation)) {
+    bool good = job && job->sources && job->parts && keep_stops(job, &params->generation);
+    for (; good && job->n_sources < n_prompts; job->n_sources++)
+        good = begin_source(job, job->n_sources, params, &prompts[job->n_sources]);
+    if (!good) {
         server_job_free(job);
         server_fail_memory(x);
         return NULL;
     }
     job->owner = (struct server_owner){ .leave = leave_job, .drained = go_on };
-    job->model = m;
-    m->n_users++;
     job->x = x;
     job->style = style;
     job->created = (int64_t)time(NULL);
     job->stream = params->stream;
     job->include_usage = params->include_usage;
     job->n_top = params->n_top;
-    job->n_sources = n_sources;
-    job->n_parts = n_sources * n;
-    snprintf(job->id, sizeof job->id, "%s%llx-%llx", prefix, (unsigned long long)s->created,
+    job->n_parts = n_parts;
+    snprintf(job->id, sizeof job->id, "%s%llx-%llx", style->prefix, (unsigned long long)s->created,
              (unsigned long long)++s->n_jobs);
-    for (size_t i = 0; i < job->n_parts; i++) {
+    for (size_t i = 0; i < n_parts; i++) {
         job->parts[i].job = job;
         job->parts[i].index = i;
     }
-    for (size_t i = 0; i < n_sources; i++) {
-        job->sources[i].job = job;
-        job->sources[i].first = i * n;
-    }
-    job->next = s->jobs;
-    job->link = &s->jobs;
-    if (job->next)
-        job->next->link = &job->next;
-    s->jobs = job;
-    http_set_data(x, &job->owner);
     return job;
 }
 
@@ -167,11 +172,10 @@ void server_job_free(struct server_job *job)
         *job->link = job->next;
         if (job->next)
             job->next->link = job->link;
-    }
-    if (job->x)
-        http_set_data(job->x, NULL);
-    if (job->model)
+        if (job->x)
+            http_set_data(job->x, NULL);
         job->model->n_users--;
+    }
     if (job->style && job->style->release)
         job->style->release(job);
     for (size_t i = 0; job->parts && i < job->n_parts; i++) {
@@ -200,45 +204,80 @@ static void cancel(struct server_job *job)
             akunu_scheduler_cancel(job->model->scheduler, job->sources[i].id);
 }
 
-bool server_job_submit(struct server_job *job, size_t i, const struct server_params *params,
-                       const akunu_token *ids, size_t n_ids, bool prompt_logprobs)
+/* Adds the job to the server's. */
+static void add_job(struct server_job *job)
 {
-    struct server_source *source = &job->sources[i];
-    struct http_exchange *x = job->x;
+    struct server *s = job->model->server;
+    job->model->n_users++;
+    job->next = s->jobs;
+    job->link = &s->jobs;
+    if (job->next)
+        job->next->link = &job->next;
+    s->jobs = job;
+    http_set_data(job->x, &job->owner);
+}
+
+/* Ends a job one of whose requests was refused, after the earlier ones have ended. */
+static void end_refused(struct server_job *job)
+{
+    http_set_data(job->x, NULL);
+    leave_job(job);
+    if (job->n_open == 0)
+        server_job_free(job);
+}
+
+void server_job_submit(struct server_job *job, const struct server_params *params)
+{
     struct akunu_request request;
+    add_job(job);
     akunu_request_default(&request, sizeof request);
-    request.ids = ids;
-    request.n_ids = n_ids;
     request.n = (size_t)params->n;
     request.generation = &params->generation;
     request.logprobs = job->n_top >= 0;
-    request.prompt_logprobs = prompt_logprobs;
+    request.prompt_logprobs = params->prompt_logprobs;
     request.chain = params->receipt;
     request.timeout = params->timeout;
-    request.client = server_identify_client(x);
+    request.client = server_identify_client(job->x);
     request.on_event = on_event;
-    request.user = source;
-    source->n_prompt = n_ids;
-    source->settings = server_settings(params);
-    bool has_memory = source->settings && server_begin_receipt(source, params, ids, n_ids);
-    if (has_memory &&
-        akunu_scheduler_submit(job->model->scheduler, &request, &source->id) == AKUNU_OK) {
-        source->is_submitted = true;
+    for (size_t i = 0; i < job->n_sources; i++) {
+        struct server_source *source = &job->sources[i];
+        request.ids = source->prompt->ids;
+        request.n_ids = source->n_prompt;
+        request.user = source;
+        source->is_submitted =
+            akunu_scheduler_submit(job->model->scheduler, &request, &source->id) == AKUNU_OK;
+        if (!source->is_submitted) {
+            server_fail_library_at(job->x, "prompt", i, job->n_sources);
+            end_refused(job);
+            return;
+        }
         job->n_open++;
-        return true;
     }
-    if (has_memory)
-        server_fail_library_at(x, "prompt", i, job->n_sources);
-    else
-        server_fail_memory(x);
-    if (job->n_open == 0) {
-        server_job_free(job);
-        return false;
-    }
-    http_set_data(x, NULL); /* earlier requests of the job end first */
-    job->x = NULL;
-    cancel(job);
-    return false;
+    if (job->style->begin)
+        job->style->begin(job);
+}
+
+static void free_submission(struct server_submission *s)
+{
+    if (s)
+        akunu_grammar_free(s->params.grammar);
+    free(s);
+}
+
+static void commit_submission(struct server_model *m, struct http_exchange *x, void *own)
+{
+    struct server_submission *s = own;
+    (void)m, (void)x;
+    server_job_submit(s->job, &s->params);
+    free_submission(s);
+}
+
+struct server_commit server_submission_commit(struct server_submission *s)
+{
+    if (s && s->job)
+        return (struct server_commit){ commit_submission, s };
+    free_submission(s);
+    return server_answered;
 }
 
 static void leave_job(void *self)
@@ -349,11 +388,11 @@ static void take_event(const struct server_event *event)
 
 void server_take_events(struct server *s)
 {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->events_lock);
     struct server_event *event = s->first_event;
     s->first_event = NULL;
     s->last_event = &s->first_event;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->events_lock);
     while (event) {
         struct server_event *next = event->next;
         take_event(event);

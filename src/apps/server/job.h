@@ -43,12 +43,20 @@ struct server_part {
     json_t *tokens, *receipt;  /* NULL: none is wanted, or it goes on */
 };
 
+struct server_prompt {
+    akunu_token *ids; /* to be freed */
+    bool *is_text;    /* [n]: written in the text of the prompt, even if it is a control token */
+    size_t n;
+    size_t n_whole; /* tokens of a whole text before it was cut; 0: there is no `how` */
+};
+
 /* A request to the scheduler. */
 struct server_source {
     struct server_job *job;
     uint64_t id;
     size_t first; /* part of its first completion */
     bool is_submitted, has_ended;
+    const struct server_prompt *prompt; /* until it is submitted */
     size_t n_prompt;
     json_t *receipt;  /* its beginning; NULL: none is wanted */
     uint64_t seed;    /* of its first completion */
@@ -56,6 +64,12 @@ struct server_source {
 };
 
 struct server_style {
+    const char *prefix; /* of ids */
+    /* of chats: sets job->own, and needs no lock, NULL: nothing; gets the parser's events with a
+     * struct server_part */
+    bool (*prepare)(struct server_job *job, const json_t *body);
+    akunu_reply_fn *reply;
+    void (*begin)(struct server_job *job); /* it was submitted; NULL: nothing */
     void (*token)(struct server_part *part, const struct server_event *event);
     void (*prompt)(struct server_part *part, const struct server_event *event); /* NULL: none */
     void (*end)(struct server_part *part, const struct server_event *event);
@@ -64,10 +78,10 @@ struct server_style {
 };
 
 struct server_job {
-    struct server_owner owner; /* first: the exchange's data */
-    struct server_job *next, **link;
-    struct server_model *model; /* has it in use */
-    struct http_exchange *x;    /* NULL: the client is gone */
+    struct server_owner owner;       /* first: the exchange's data */
+    struct server_job *next, **link; /* link: NULL before it is submitted */
+    struct server_model *model;      /* has it in use once it is submitted */
+    struct http_exchange *x;         /* NULL: the client is gone */
     const struct server_style *style;
     void *own; /* of the style */
     char id[48];
@@ -87,23 +101,32 @@ struct server_job {
     struct akunu_result result; /* of the first completion */
 };
 
-/* A job with n_sources requests of n completions; NULL: it has answered with an error. The
- * exchange's data is the job from now on. */
+/* A job with n_prompts requests of params->n completions; NULL: it has answered with an error.
+ * Needs no lock. */
 struct server_job *server_job_new(struct server_model *m, struct http_exchange *x,
-                                  const struct server_style *style, const char *prefix,
-                                  const struct server_params *params, size_t n_sources);
-/* Submits request i, with `params` and a prompt. False: it has answered, and freed the job. */
-bool server_job_submit(struct server_job *job, size_t i, const struct server_params *params,
-                       const akunu_token *ids, size_t n_ids, bool prompt_logprobs);
-/* Frees a job of which nothing was submitted. */
+                                  const struct server_style *style,
+                                  const struct server_params *params,
+                                  const struct server_prompt *prompts, size_t n_prompts);
+/* Submits all requests, with what server_job_new was given: the exchange's data is the job from now
+ * on. Or it answers, and frees the job. */
+void server_job_submit(struct server_job *job, const struct server_params *params);
+/* Frees a job. Before it is submitted this needs no lock. */
 void server_job_free(struct server_job *job);
 
 /* Hands all events that have come to their jobs. */
 void server_take_events(struct server *s);
 void server_cancel_jobs(struct server *s);
 
+/* A job that is not a chat's, with what it is submitted with; zeros at first. */
+struct server_submission {
+    struct server_params params;
+    struct server_job *job;
+};
+/* Submits the job; without one it has answered. Takes s; NULL allowed. Needs no lock. */
+struct server_commit server_submission_commit(struct server_submission *s);
+
 /* ---- Receipts: receipt.c ------------------------------------------------ */
-/* False: out of memory. */
+/* False: out of memory. Needs no lock. */
 bool server_begin_receipt(struct server_source *source, const struct server_params *params,
                           const akunu_token *ids, size_t n_ids);
 void server_receipt_add_token(struct server_part *part, const struct server_event *event);
@@ -113,13 +136,7 @@ void server_receipt_end(struct server_part *part, const struct server_event *eve
 void server_add_part_receipt(struct server_part *part, json_t *value);
 void server_add_receipts(struct server_job *job, json_t *value);
 
-/* ---- Prompts: prompt.c -------------------------------------------------- */
-struct server_prompt {
-    akunu_token *ids; /* to be freed */
-    bool *is_text;    /* [n]: written in the text of the prompt, even if it is a control token */
-    size_t n;
-    size_t n_whole; /* tokens of a whole text before it was cut; 0: there is no `how` */
-};
+/* ---- Prompts: prompt.c. None needs a lock. ------------------------------ */
 struct server_prompts {
     struct server_prompt *list; /* [n] */
     size_t n;
@@ -142,7 +159,7 @@ void server_sse_write_event(struct server_job *job, const char *name, json_t *va
 /* The end of server_sse_close. */
 void server_sse_end(struct server_job *job);
 
-/* ---- Shared by the APIs: openai.c --------------------------------------- */
+/* ---- Shared by the APIs: openai.c. None but the last needs a lock. ------ */
 /* What a text depends on beside the request: the version, "akunu-0.1.0". */
 const char *server_fingerprint(void);
 /* {"prompt_tokens": …, …} over all requests of the job. */

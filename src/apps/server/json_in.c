@@ -39,7 +39,7 @@ static bool is_shallow(const char *text, size_t n, size_t *n_values)
     return true;
 }
 
-json_t *server_read_object(struct server *s, struct http_exchange *x)
+json_t *server_read_object(const struct server *s, struct http_exchange *x)
 {
     const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
     char shown[CLI_DESCRIBED_BYTES];
@@ -55,10 +55,8 @@ json_t *server_read_object(struct server *s, struct http_exchange *x)
         server_fail(x, 413, NULL, NULL, "the body's %zu values do not fit into --memory", n_values);
         return NULL;
     }
-    server_unlock(s);
     json_t *body = cli_json_read(text, n, flags, CLI_JSON_STRICT, &error);
     json_t *python = body ? NULL : cli_json_read(text, n, flags, CLI_JSON_PYTHON, NULL);
-    server_lock(s);
     if (cli_json_is_object(body))
         return body;
     if (python)

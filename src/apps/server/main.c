@@ -226,7 +226,7 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
                                         .max_body = max_body(s),
                                         .max_buffered = server_memory_of_buffers(s),
                                         .timeout = (double)o->timeout,
-                                        .lock = &s->worker.lock };
+                                        .lock = &s->lock };
     const char *why;
     raise_open_files();
     s->http = http_new(&params, &handlers, &why);
@@ -265,8 +265,8 @@ static void close_server(struct server *s)
     http_free(s->http);
     server_close_models(s);
     free(s->n_requests);
+    pthread_mutex_destroy(&s->events_lock);
     pthread_mutex_destroy(&s->lock);
-    pthread_mutex_destroy(&s->worker.lock);
     pthread_cond_destroy(&s->worker.has_task);
 }
 
@@ -280,8 +280,8 @@ static int serve(const struct cli_options *o, int argc, char **argv)
                         .created = (int64_t)time(NULL) };
     struct cli_text key = { 0 }, certificate = { 0 };
     char why[CLI_SHOWN_BYTES * 4];
+    pthread_mutex_init(&s.events_lock, NULL);
     pthread_mutex_init(&s.lock, NULL);
-    server_init_lock(&s);
     pthread_cond_init(&s.worker.has_task, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);

@@ -17,7 +17,8 @@ void server_health(struct server *s, struct http_exchange *x)
                     s->drains ? "the server is shutting down" : "the model is loading");
 }
 
-void server_props(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_props(struct server_model *m, struct http_exchange *x,
+                                  const json_t *body)
 {
     const struct akunu_tokenizer *t = m->loaded.tokenizer;
     (void)body;
@@ -30,6 +31,7 @@ void server_props(struct server_model *m, struct http_exchange *x, const json_t 
                             m->id, "chat_template", m->template_text ? m->template_text : "",
                             "bos_token", server_token_text(m, bos, NULL), "eos_token",
                             server_token_text(m, eos, NULL), "build_info", akunu_version()));
+    return server_answered;
 }
 
 /* ---- Tokens ------------------------------------------------------------- */
@@ -50,7 +52,8 @@ static json_t *tokens_of(const struct server_model *m, const akunu_token *ids, s
     return list;
 }
 
-void server_tokenize(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_tokenize(struct server_model *m, struct http_exchange *x,
+                                     const json_t *body)
 {
     bool special = false, parse = true, pieces = false;
     const json_t *content = json_object_get(body, "content");
@@ -64,16 +67,16 @@ void server_tokenize(struct server_model *m, struct http_exchange *x, const json
         unsigned flags = (special ? AKUNU_ADD_SPECIAL : 0u) | (parse ? AKUNU_PARSE_SPECIAL : 0u);
         akunu_token *ids = NULL;
         size_t n = 0;
-        server_unlock(m->server);
         bool good = cli_tokenize_text(m->loaded.tokenizer, &text, flags, &ids, &n) == CLI_EXIT_OK;
         json_t *value = good ? json_pack("{s:o}", "tokens", tokens_of(m, ids, n, pieces)) : NULL;
         free(ids);
-        server_lock(m->server);
         server_answer(x, 200, value);
     }
+    return server_answered;
 }
 
-void server_detokenize(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_detokenize(struct server_model *m, struct http_exchange *x,
+                                       const json_t *body)
 {
     const json_t *list = json_object_get(body, "tokens");
     size_t n = json_array_size(list);
@@ -88,12 +91,10 @@ void server_detokenize(struct server_model *m, struct http_exchange *x, const js
     if (!good) {
         server_fail_member(x, "tokens", list, "a list of token ids of the vocabulary");
     } else if (ids) {
-        server_unlock(m->server);
         int64_t n_bytes = akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, NULL, 0);
         char *text = n_bytes >= 0 ? malloc((size_t)n_bytes + 1) : NULL;
         if (text)
             akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, text, (size_t)n_bytes);
-        server_lock(m->server);
         server_answer(x, 200,
                       text ? json_pack("{s:o}", "content", cli_json_text(text, (size_t)n_bytes)) :
                              NULL);
@@ -102,4 +103,5 @@ void server_detokenize(struct server_model *m, struct http_exchange *x, const js
         server_fail_memory(x);
     }
     free(ids);
+    return server_answered;
 }

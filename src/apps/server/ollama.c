@@ -76,7 +76,8 @@ void server_ollama_ps(struct server *s, struct http_exchange *x)
     server_answer(x, 200, json_pack("{s:o}", "models", list));
 }
 
-void server_ollama_show(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_ollama_show(struct server_model *m, struct http_exchange *x,
+                                        const json_t *body)
 {
     const struct akunu_model_info *info = &m->loaded.info;
     (void)body;
@@ -87,6 +88,7 @@ void server_ollama_show(struct server_model *m, struct http_exchange *x, const j
                             info->architecture, "general.parameter_count",
                             (json_int_t)info->n_parameters, "context_length",
                             (json_int_t)info->context, "capabilities", server_capabilities(m)));
+    return server_answered;
 }
 
 /* ---- Requests ----------------------------------------------------------- */
@@ -339,38 +341,27 @@ static void ollama_release(struct server_job *job)
     free(job->own);
 }
 
-static const struct server_style style = { .token = server_chat_token,
+static bool prepare_answer(struct server_job *job, const json_t *body)
+{
+    (void)body;
+    struct ollama_answer *own = job->own = calloc(1, sizeof *own);
+    if (own)
+        own->is_chat = strcmp(http_path(job->x), "/api/chat") == 0;
+    return own != NULL;
+}
+
+static const struct server_style style = { .prefix = "",
+                                           .prepare = prepare_answer,
+                                           .reply = on_reply,
+                                           .token = server_chat_token,
                                            .end = ollama_on_end,
                                            .done = ollama_on_done,
                                            .release = ollama_release };
 
-static void begin_nothing(struct server_job *job)
+static struct server_commit answer_chat(struct server_model *m, struct http_exchange *x,
+                                        const json_t *body, bool (*read)(struct server_chat *r))
 {
-    (void)job;
-}
-
-static bool prepare_chat(struct server_job *job, const json_t *body)
-{
-    (void)body;
-    struct ollama_answer *own = calloc(1, sizeof *own);
-    if (own)
-        own->is_chat = true;
-    job->own = own;
-    return own != NULL;
-}
-
-static bool prepare_generate(struct server_job *job, const json_t *body)
-{
-    (void)body;
-    job->own = calloc(1, sizeof(struct ollama_answer));
-    return job->own != NULL;
-}
-
-static void answer_chat(struct server_model *m, struct http_exchange *x, const json_t *body,
-                        bool (*prepare)(struct server_job *job, const json_t *body),
-                        bool (*read)(struct server_chat *r))
-{
-    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare };
+    struct server_chat *r = server_chat_new(m, x, body);
     const json_t *options = json_object_get(body, "options");
     bool is_object = !options || json_is_null(options) || cli_json_is_object(options);
     json_t *flat = is_object ? flatten_options(body) : NULL;
@@ -378,22 +369,22 @@ static void answer_chat(struct server_model *m, struct http_exchange *x, const j
         server_fail_member(x, "options", options, "an object");
     else if (!flat)
         server_fail_memory(x);
-    bool good = flat && server_read_params(m, x, flat, &r.params) && read(&r) && read_tools(&r) &&
-                read_think(&r) && read_format(&r) &&
-                server_chat_submit(&r, &style, "", on_reply, begin_nothing);
-    (void)good; /* if not, it is answered */
-    server_chat_release(&r);
-    json_decref(flat);
+    bool good = r && flat && server_read_params(m, x, flat, &r->params) && read(r) &&
+                read_tools(r) && read_think(r) && read_format(r) && server_chat_make_job(r, &style);
+    json_decref(flat); /* what it lends, the body holds too */
+    return server_chat_commit(r, good);
 }
 
-void server_ollama_chat(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_ollama_chat(struct server_model *m, struct http_exchange *x,
+                                        const json_t *body)
 {
-    answer_chat(m, x, body, prepare_chat, read_messages);
+    return answer_chat(m, x, body, read_messages);
 }
 
-void server_ollama_generate(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_ollama_generate(struct server_model *m, struct http_exchange *x,
+                                            const json_t *body)
 {
-    answer_chat(m, x, body, prepare_generate, read_prompt);
+    return answer_chat(m, x, body, read_prompt);
 }
 
 /* ---- What APIs differ in ------------------------------------------------ */

@@ -267,49 +267,54 @@ static void chat_on_done(struct server_job *job)
     server_answer(job->x, 200, answer);
 }
 
-static const struct server_style style = { .token = on_token,
+/* Each completion's stream begins with its role. */
+static void first_deltas(struct server_job *job)
+{
+    for (size_t i = 0; job->stream && i < job->n_parts; i++)
+        write_delta(&job->parts[i], json_pack("{s:s, s:n}", "role", "assistant", "content"), NULL);
+}
+
+static const struct server_style style = { .prefix = "chatcmpl-",
+                                           .reply = on_reply,
+                                           .begin = first_deltas,
+                                           .token = on_token,
                                            .end = chat_on_end,
                                            .done = chat_on_done };
 
 /* ---- The request -------------------------------------------------------- */
-/* Each completion's stream begins with its role. */
-static void first_deltas(struct server_job *job)
-{
-    for (size_t i = 0; i < job->n_parts; i++)
-        write_delta(&job->parts[i], json_pack("{s:s, s:n}", "role", "assistant", "content"), NULL);
-}
 
-void server_chat_completions(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_chat_completions(struct server_model *m, struct http_exchange *x,
+                                             const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body };
-    bool good = server_read_params(m, x, body, &r.params) && read_messages(&r) && read_tools(&r) &&
-                server_chat_read_kwargs(&r) && read_format(&r) && read_grammar(&r) &&
-                read_logprobs(&r) &&
-                server_chat_submit(&r, &style, "chatcmpl-", on_reply, first_deltas);
-    (void)good; /* if not, it is answered */
-    server_chat_release(&r);
+    struct server_chat *r = server_chat_new(m, x, body);
+    bool good = r && server_read_params(m, x, body, &r->params) && read_messages(r) &&
+                read_tools(r) && server_chat_read_kwargs(r) && read_format(r) && read_grammar(r) &&
+                read_logprobs(r) && server_chat_make_job(r, &style);
+    return server_chat_commit(r, good);
 }
 
 static bool make_prompt(struct server_chat *r)
 {
-    return read_messages(r) && read_tools(r) && server_chat_read_kwargs(r) &&
+    return r && read_messages(r) && read_tools(r) && server_chat_read_kwargs(r) &&
            server_chat_make_prompt(r);
 }
 
-void server_chat_count(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_chat_count(struct server_model *m, struct http_exchange *x,
+                                       const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body };
-    if (make_prompt(&r))
+    struct server_chat *r = server_chat_new(m, x, body);
+    if (make_prompt(r))
         server_answer(x, 200,
                       json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
-                                (json_int_t)r.n_ids));
-    server_chat_release(&r);
+                                (json_int_t)r->prompt.n));
+    return server_chat_commit(r, false);
 }
 
-void server_apply_template(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_apply_template(struct server_model *m, struct http_exchange *x,
+                                           const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body };
-    if (make_prompt(&r))
-        server_answer(x, 200, json_pack("{s:o}", "prompt", cli_json_text(r.prompt, r.n_prompt)));
-    server_chat_release(&r);
+    struct server_chat *r = server_chat_new(m, x, body);
+    if (make_prompt(r))
+        server_answer(x, 200, json_pack("{s:o}", "prompt", cli_json_text(r->text, r->n_text)));
+    return server_chat_commit(r, false);
 }

@@ -15,7 +15,7 @@ enum { TOKENS, LOGPROBS, TOP, OFFSETS, N_LISTS };
 
 /* What the answer needs of the request. */
 struct completion_answer {
-    bool echo, is_scored; /* is_scored: prompts have log-probabilities */
+    bool echo;
     struct server_prompts prompts;
     struct offsets {
         json_t *lists[N_LISTS]; /* of `logprobs`, not reported yet; NULL: nothing yet */
@@ -300,7 +300,17 @@ static void completions_on_done(struct server_job *job)
     server_answer(job->x, 200, json_array_size(choices) == job->n_parts ? answer : NULL);
 }
 
-static const struct server_style style = { .token = on_token,
+/* With echo the prompt comes first. */
+static void begin_texts(struct server_job *job)
+{
+    const struct completion_answer *a = job->own;
+    for (size_t i = 0; a->echo && i < job->n_parts; i++)
+        add_prompt(&job->parts[i]);
+}
+
+static const struct server_style style = { .prefix = "cmpl-",
+                                           .begin = begin_texts,
+                                           .token = on_token,
                                            .prompt = add_logprobs,
                                            .end = completions_on_end,
                                            .done = completions_on_done,
@@ -322,54 +332,48 @@ static bool read_completions(struct http_exchange *x, const json_t *body, struct
     }
     p->n_top = n_top;
     p->generation.n_top_logprobs = (uint32_t)(n_top > 0 ? n_top : 0);
-    a->is_scored = a->echo && n_top >= 0;
+    p->prompt_logprobs = a->echo && n_top >= 0;
     return true;
 }
 
-static bool submit_all(struct server_model *m, struct http_exchange *x,
-                       const struct server_params *p, struct completion_answer *a)
+/* A job for `a`, which it takes; NULL: it has answered, and `a` stays. */
+static struct server_job *make_job(struct server_model *m, struct http_exchange *x,
+                                   const struct server_params *p, struct completion_answer *a)
 {
-    struct server_job *job = server_job_new(m, x, &style, "cmpl-", p, a->prompts.n);
-    if (!job) {
-        release_answer(a, 0);
-        return false;
-    }
-    job->own = a;
-    a->offsets = calloc(job->n_parts, sizeof *a->offsets);
+    a->offsets = calloc(a->prompts.n * (size_t)p->n, sizeof *a->offsets);
     if (!a->offsets) {
         server_fail_memory(x);
-        server_job_free(job);
-        return false;
+        return NULL;
     }
-    for (size_t i = 0; i < a->prompts.n; i++)
-        if (!server_job_submit(job, i, p, a->prompts.list[i].ids, a->prompts.list[i].n,
-                               a->is_scored))
-            return false;
-    for (size_t i = 0; a->echo && i < job->n_parts; i++)
-        add_prompt(&job->parts[i]);
-    return true;
+    struct server_job *job = server_job_new(m, x, &style, p, a->prompts.list, a->prompts.n);
+    if (job)
+        job->own = a;
+    return job;
 }
 
-void server_completions(struct server_model *m, struct http_exchange *x, const json_t *body)
+static bool read_request(struct server_model *m, struct http_exchange *x, const json_t *body,
+                         struct server_params *p, struct completion_answer *a)
 {
-    struct server_params params;
-    struct akunu_grammar *grammar = NULL;
-    struct completion_answer *a = calloc(1, sizeof *a);
-    if (!a) {
-        server_fail_memory(x);
-        return;
-    }
-    bool good = server_read_params(m, x, body, &params);
-    if (good && params.generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
-        params.generation.max_tokens = 16; /* OpenAI's default */
-    good = good && read_completions(x, body, &params, a) &&
-           server_read_grammar(m, x, body, &params, &grammar) &&
+    if (!server_read_params(m, x, body, p))
+        return false;
+    if (p->generation.max_tokens < 0 && !json_object_get(body, "max_tokens"))
+        p->generation.max_tokens = 16; /* OpenAI's default */
+    return read_completions(x, body, p, a) && server_read_grammar(x, body, p) &&
            server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
                                AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, NULL,
                                (size_t)m->options->queue, &a->prompts);
-    if (good)
-        submit_all(m, x, &params, a);
-    else
+}
+
+struct server_commit server_completions(struct server_model *m, struct http_exchange *x,
+                                        const json_t *body)
+{
+    struct server_submission *s = calloc(1, sizeof *s);
+    struct completion_answer *a = calloc(1, sizeof *a);
+    if (!s || !a)
+        server_fail_memory(x);
+    else if (read_request(m, x, body, &s->params, a))
+        s->job = make_job(m, x, &s->params, a);
+    if (a && !(s && s->job))
         release_answer(a, 0);
-    akunu_grammar_free(grammar);
+    return server_submission_commit(s);
 }

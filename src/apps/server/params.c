@@ -192,7 +192,7 @@ static bool refuse_best_of(struct http_exchange *x, const json_t *body, int64_t 
 bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *p)
 {
-    /* the request points into it until this thread has submitted it */
+    /* the request points into it until this thread has submitted it, before it reads another */
     static _Thread_local struct cli_sampling flags;
     if (cli_sampling(m->options, &flags) != CLI_EXIT_OK) {
         server_fail(x, 500, NULL, NULL, "the server's sampling flags are wrong");
@@ -204,7 +204,8 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
     p->generation.speculation = AKUNU_SPECULATION_AUTO;
     p->n = 1;
     p->n_top = -1;
-    p->stream = p->include_usage = false;
+    p->stream = p->include_usage = p->prompt_logprobs = false;
+    p->grammar = NULL;
     p->constraint = (struct cli_constraint){ .grammar = NULL };
     p->timeout = (double)m->options->timeout;
     bool ignore = p->sampling.ignore_end;
@@ -224,12 +225,10 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
 }
 
 /* ---- Grammars ----------------------------------------------------------- */
-bool server_read_grammar(struct server_model *m, struct http_exchange *x, const json_t *body,
-                         struct server_params *params, struct akunu_grammar **out)
+bool server_read_grammar(struct http_exchange *x, const json_t *body, struct server_params *params)
 {
     const char *text = NULL, *name = "grammar";
     const json_t *schema = json_object_get(body, "json_schema");
-    *out = NULL;
     if (!server_get_string(x, body, "grammar", &text))
         return false;
     if (text && *text && schema && !json_is_null(schema)) {
@@ -239,22 +238,21 @@ bool server_read_grammar(struct server_model *m, struct http_exchange *x, const 
     }
     if (!(text && *text) && (!schema || json_is_null(schema)))
         return true;
-    server_unlock(m->server);
     if (text && *text) {
-        *out = akunu_grammar_parse(text, json_string_length(json_object_get(body, "grammar")));
+        params->grammar =
+            akunu_grammar_parse(text, json_string_length(json_object_get(body, "grammar")));
     } else {
         char *own = cli_json_write(schema, JSON_COMPACT | JSON_ENCODE_ANY);
         name = "json_schema";
-        *out = own ? akunu_grammar_from_schema(own, strlen(own), NULL) : NULL;
+        params->grammar = own ? akunu_grammar_from_schema(own, strlen(own), NULL) : NULL;
         free(own);
     }
-    server_lock(m->server);
-    params->sampling.grammar = *out;
+    params->sampling.grammar = params->grammar;
     params->constraint = (struct cli_constraint){ .grammar = text && *text ? text : NULL,
                                                   .schema = text && *text ? NULL : schema };
-    if (!*out)
+    if (!params->grammar)
         server_fail_library(x, name);
-    return *out != NULL;
+    return params->grammar != NULL;
 }
 
 /* ---- Settings ----------------------------------------------------------- */

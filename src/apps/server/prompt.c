@@ -56,7 +56,6 @@ static bool append_text(struct server_model *m, struct http_exchange *x, const j
                                     json_string_length(text) };
     akunu_token *ids = NULL;
     size_t n = 0;
-    server_unlock(m->server);
     bool good =
         (how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
                cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n)) == CLI_EXIT_OK &&
@@ -70,7 +69,6 @@ static bool append_text(struct server_model *m, struct http_exchange *x, const j
         out->n_whole = how ? how->n_whole : 0;
     }
     free(ids);
-    server_lock(m->server);
     if (!good)
         server_fail_memory(x);
     return good;

@@ -162,7 +162,6 @@ static bool add_pair(struct server_encoding *e, const json_t *query, const json_
     struct pair pair, empty = { .ids = NULL };
     size_t max = server_embedder_max_tokens(e->model);
     bool has_memory;
-    server_unlock(e->model->server);
     bool good = encode_pair(model, query, document, &pair, &has_memory);
     if (good && own->truncates && pair.n > max) {
         good = encode_pair(model, NULL, NULL, &empty, &has_memory);
@@ -170,7 +169,6 @@ static bool add_pair(struct server_encoding *e, const json_t *query, const json_
             truncate_pair(&pair, &empty, max, own->from_left);
         free(empty.ids);
     }
-    server_lock(e->model->server);
     if (good) {
         server_encoding_add(e, pair.ids, pair.n, pair.second);
         return true;
@@ -254,17 +252,18 @@ static bool check_documents(struct server_model *m, struct http_exchange *x, con
     return http_code(x) == 0;
 }
 
-void server_rerank(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_rerank(struct server_model *m, struct http_exchange *x,
+                                   const json_t *body)
 {
     const json_t *query = json_object_get(body, "query"), *texts = json_object_get(body, "texts"),
                  *documents = json_object_get(body, "documents");
     bool is_tei = texts && !documents;
     if (texts && documents) {
         server_fail(x, 400, "texts", NULL, "documents and texts: only one of them can be given");
-        return;
+        return server_answered;
     }
     if (!check_documents(m, x, query, is_tei ? "texts" : "documents", is_tei ? texts : documents))
-        return;
+        return server_answered;
     documents = is_tei ? texts : documents;
     struct reranking *own = calloc(1, sizeof *own);
     struct server_encoding *e =
@@ -273,7 +272,7 @@ void server_rerank(struct server_model *m, struct http_exchange *x, const json_t
     if (!own)
         server_fail_memory(x);
     if (!e)
-        return;
+        return server_answered;
     own->is_tei = is_tei;
     e->scores = e->is_list = true;
     e->name = is_tei ? "texts" : "documents";
@@ -283,7 +282,7 @@ void server_rerank(struct server_model *m, struct http_exchange *x, const json_t
     for (size_t i = 0; good && i < json_array_size(documents); i++)
         good = add_pair(e, query, document_text(json_array_get(documents, i)));
     if (good)
-        server_encoding_submit(e);
-    else
-        server_encoding_free(e);
+        return server_encoding_commit(e);
+    server_encoding_free(e);
+    return server_answered;
 }

@@ -339,6 +339,8 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
 /* ---- The answer --------------------------------------------------------- */
 static void begin_stream(struct server_job *job)
 {
+    if (!job->stream)
+        return;
     write_event(job, "response.created",
                 json_pack("{s:o}", "response", response_of(job, "in_progress")));
     write_event(job, "response.in_progress",
@@ -401,7 +403,11 @@ static void responses_release(struct server_job *job)
     free(o);
 }
 
-static const struct server_style style = { .token = server_chat_token,
+static const struct server_style style = { .prefix = "resp_",
+                                           .prepare = prepare_response,
+                                           .reply = on_reply,
+                                           .begin = begin_stream,
+                                           .token = server_chat_token,
                                            .end = responses_on_end,
                                            .done = responses_on_done,
                                            .release = responses_release };
@@ -413,21 +419,22 @@ static bool read_request(struct server_chat *r)
            server_chat_read_kwargs(r);
 }
 
-void server_responses(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_responses(struct server_model *m, struct http_exchange *x,
+                                      const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body, .prepare = prepare_response };
-    bool good = server_chat_read_params(&r, "max_output_tokens", "max_completion_tokens") &&
-                read_request(&r) && server_chat_submit(&r, &style, "resp_", on_reply, begin_stream);
-    (void)good; /* if not, it is answered */
-    server_chat_release(&r);
+    struct server_chat *r = server_chat_new(m, x, body);
+    bool good = r && server_chat_read_params(r, "max_output_tokens", "max_completion_tokens") &&
+                read_request(r) && server_chat_make_job(r, &style);
+    return server_chat_commit(r, good);
 }
 
-void server_responses_count(struct server_model *m, struct http_exchange *x, const json_t *body)
+struct server_commit server_responses_count(struct server_model *m, struct http_exchange *x,
+                                            const json_t *body)
 {
-    struct server_chat r = { .model = m, .x = x, .body = body };
-    if (read_request(&r) && server_chat_make_prompt(&r))
+    struct server_chat *r = server_chat_new(m, x, body);
+    if (r && read_request(r) && server_chat_make_prompt(r))
         server_answer(x, 200,
                       json_pack("{s:s, s:I}", "object", "response.input_tokens", "input_tokens",
-                                (json_int_t)r.n_ids));
-    server_chat_release(&r);
+                                (json_int_t)r->prompt.n));
+    return server_chat_commit(r, false);
 }

@@ -369,38 +369,61 @@ static bool check_model(const struct server_model *m, struct http_exchange *x,
     return false;
 }
 
-static void call_route(struct server_model *m, struct http_exchange *x,
-                       const struct server_route *route, const json_t *body)
-{
-    m->last_used = cli_seconds();
-    m->n_users++; /* it stays loaded */
-    if (check_model(m, x, route))
-        route->answer(m, x, body);
-    m->n_users--;
-    http_free_body(x);
-}
-
-void server_ask_model(struct server *s, struct http_exchange *x)
+bool server_read_request(struct server *s, struct http_exchange *x, struct server_request *out)
 {
     const struct server_route *route = http_route(x);
     bool has_body = strcmp(route->method, "POST") == 0;
     json_t *body = !has_body              ? NULL :
-                   route->needs == SPEECH ? server_read_form(s, x) :
+                   route->needs == SPEECH ? server_read_form(x) :
                                             server_read_object(s, x);
-    const char *name = has_body ? NULL : http_query(x, "model");
-    struct server_model *m = NULL;
-    if (has_body ? body && server_get_string(x, body, "model", &name) : true)
-        m = server_find_model(s, x, name);
-    bool needs_hash = m && server_wants_receipt(body) && !m->sha256[0];
+    *out = (struct server_request){ .server = s, .x = x, .body = body };
+    if (has_body)
+        return body && server_get_string(x, body, "model", &out->name);
+    out->name = http_query(x, "model");
+    return true;
+}
+
+bool server_use_model(struct server_request *r)
+{
+    struct server_model *m = server_find_model(r->server, r->x, r->name);
+    bool needs_hash = m && server_wants_receipt(r->body) && !m->sha256[0];
+    if (m && m->state == SERVER_MODEL_READY && !needs_hash) {
+        r->model = m;
+        m->last_used = cli_seconds();
+        m->n_users++; /* it stays loaded */
+    } else if (m) {
+        m->wants_hash |= needs_hash;
+        wait_for(m, r->x, needs_hash);
+    }
     if (needs_hash)
-        m->wants_hash = true;
-    if (m && m->state == SERVER_MODEL_READY && !needs_hash)
-        call_route(m, x, route, body);
-    else if (m)
-        wait_for(m, x, needs_hash);
-    if (needs_hash)
-        server_take_hash(s);
-    json_decref(body);
+        server_take_hash(r->server);
+    return r->model;
+}
+
+void server_prepare_request(struct server_request *r)
+{
+    const struct server_route *route = http_route(r->x);
+    if (check_model(r->model, r->x, route))
+        r->commit = route->answer(r->model, r->x, r->body);
+}
+
+void server_end_request(struct server_request *r)
+{
+    if (r->commit.run)
+        r->commit.run(r->model, r->x, r->commit.own);
+    if (r->model) {
+        r->model->n_users--;
+        http_free_body(r->x);
+    }
+    json_decref(r->body);
+}
+
+void server_ask_model(struct server *s, struct http_exchange *x)
+{
+    struct server_request r;
+    if (server_read_request(s, x, &r) && server_use_model(&r))
+        server_prepare_request(&r);
+    server_end_request(&r);
 }
 
 static void go_on(struct server_waiter *w)
@@ -408,7 +431,8 @@ static void go_on(struct server_waiter *w)
     struct http_exchange *x = w->x;
     struct server *s = w->model->server;
     leave_waiting(w);
-    server_handle(s, x);
+    if (!http_client_is_gone(x)) /* else the exchange ends */
+        server_handle(s, x);
 }
 
 /* Whether it waits for the hash of a model that is loaded. */

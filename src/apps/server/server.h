@@ -1,6 +1,11 @@
-/* State of akunu-server, and what the files that answer requests share. All of it belongs to the
- * thread of http_run; the scheduler's thread only adds to the list of events, and the loader's
- * thread fills in the model before `state` says that it is ready. */
+/* State of akunu-server, and what the files that answer requests share. All of it is read and
+ * changed under its lock, which http_run and the worker's thread take turns to hold; the
+ * scheduler's thread only adds to the list of events, and the loader's thread fills in the model
+ * before `state` says that it is ready.
+ *
+ * A function is called under the lock, unless its comment says "Needs no lock": then it touches
+ * only the request that it is given, what a model keeps while it is in use, and what never changes.
+ * No function releases a lock that its caller holds. */
 #ifndef AK_APPS_SERVER_SERVER_H
 #define AK_APPS_SERVER_SERVER_H
 
@@ -49,7 +54,6 @@ struct server_owner {
 
 /* Handles requests with large bodies: worker.c. */
 struct server_worker {
-    pthread_mutex_t lock; /* held by the thread that handles requests */
     pthread_cond_t has_task;
     pthread_t thread;
     struct server_task *tasks;
@@ -66,6 +70,7 @@ struct server_hasher {
 };
 
 struct server {
+    pthread_mutex_t lock;
     const struct cli_options *options;
     int argc; /* arguments, for presets and for reading the configuration again */
     char **argv;
@@ -91,9 +96,9 @@ struct server {
     struct akunu_scheduler_stats past; /* counts of models that were dropped */
 
     struct server_job *jobs; /* that have not ended */
-    uint64_t n_jobs;         /* so far, for ids */
-    pthread_mutex_t lock;
-    struct server_event *first_event, **last_event; /* under the lock; in their order */
+    _Atomic uint64_t n_jobs; /* so far, for ids */
+    pthread_mutex_t events_lock;
+    struct server_event *first_event, **last_event; /* under events_lock; in their order */
 
     uint64_t *n_requests; /* [route][SERVER_CODES_MAX]: by route and code */
     struct server_histogram first_token, next_token;
@@ -149,7 +154,7 @@ void server_take_models(struct server *s);
 /* Who asks: requests of different keys, or without keys of different addresses, take turns. */
 uint64_t server_identify_client(const struct http_exchange *x);
 
-/* ---- Answers: answer.c -------------------------------------------------- */
+/* ---- Answers: answer.c. None needs a lock. ------------------------------ */
 /* Answers with a JSON value, which is freed; NULL: out of memory. */
 void server_answer(struct http_exchange *x, unsigned code, json_t *value);
 
@@ -167,10 +172,10 @@ void server_fail_library_at(struct http_exchange *x, const char *param, size_t i
 json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
                      const char *code_name, const char *message);
 
-/* ---- Requests: json_in.c ------------------------------------------------ */
+/* ---- Requests: json_in.c. None needs a lock. ---------------------------- */
 /* The body as a JSON object, whose levels, keys and size are bounded; NULL: it has answered. Free
  * it with json_decref. */
-json_t *server_read_object(struct server *s, struct http_exchange *x);
+json_t *server_read_object(const struct server *s, struct http_exchange *x);
 
 /* Members of a body. They answer with a 400 that names the member, and return false, if it has
  * another type or is out of range. A member that is missing or null leaves *out as it is. */
@@ -185,12 +190,12 @@ bool server_get_string(struct http_exchange *x, const json_t *body, const char *
 void server_fail_member(struct http_exchange *x, const char *name, const json_t *found,
                         const char *expected);
 
-/* ---- Forms: form_in.c --------------------------------------------------- */
+/* ---- Forms: form_in.c. None needs a lock. ------------------------------- */
 /* Whether the body is multipart/form-data, as its Content-Type says. */
 bool server_is_form(const struct http_exchange *x);
 /* Such a body as an object: texts, lists of texts for names that end in "[]", and "file" as {"at":
  * …, "n": …, "name": …}, its place in the body. NULL: it has answered. */
-json_t *server_read_form(struct server *s, struct http_exchange *x);
+json_t *server_read_form(struct http_exchange *x);
 /* Members of a form, as server_get_bool and server_get_real. */
 bool server_form_get_bool(struct http_exchange *x, const json_t *form, const char *name, bool *out);
 bool server_form_get_real(struct http_exchange *x, const json_t *form, const char *name, double low,
@@ -203,7 +208,7 @@ bool server_sse_send(struct http_exchange *x, const char *name, json_t *value);
 /* Writes "data: [DONE]" and ends the stream. */
 void server_sse_close(struct http_exchange *x);
 
-/* ---- Sampling: params.c ------------------------------------------------- */
+/* ---- Sampling: params.c. None needs a lock. ----------------------------- */
 /* What a request asks for beside its prompt. It points into the body and must not be copied. */
 struct server_params {
     struct akunu_sampling sampling;
@@ -215,16 +220,16 @@ struct server_params {
     int64_t n, n_top;   /* completions; most likely tokens per token, -1: no log-probabilities */
     bool stream, include_usage;
     double timeout;
-    bool receipt;
+    bool receipt, prompt_logprobs;
+    struct akunu_grammar *grammar;    /* to be freed; NULL: none */
     struct cli_constraint constraint; /* of the grammar, for the receipt */
 };
 /* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
 bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *out);
-/* Reads the grammar of "grammar" or "json_schema" into *out, which is to be freed, and into the
- * parameters; NULL: neither is there. False: it has answered. */
-bool server_read_grammar(struct server_model *m, struct http_exchange *x, const json_t *body,
-                         struct server_params *params, struct akunu_grammar **out);
+/* Reads the grammar of "grammar" or "json_schema", if one of them is there. False: it has answered.
+ */
+bool server_read_grammar(struct http_exchange *x, const json_t *body, struct server_params *params);
 /* Sampling and limits under llama-server's names; NULL: out of memory. */
 json_t *server_settings(const struct server_params *params);
 
@@ -236,7 +241,32 @@ size_t server_count_routes(void);
 /* "POST /v1/completions"; NULL past the end. */
 const char *server_route_name(size_t i);
 
-/* Reads the body, and has the model answer; a request whose model is not loaded waits for it. */
+/* What a request that was prepared does to the server's state. `run` is called once, and takes
+ * `own`; NULL: nothing, as it is answered. */
+struct server_commit {
+    void (*run)(struct server_model *m, struct http_exchange *x, void *own);
+    void *own;
+};
+
+/* A request to a model, on which the functions below are called in this order. */
+struct server_request {
+    struct server *server;
+    struct http_exchange *x;
+    json_t *body;               /* NULL: there is none */
+    const char *name;           /* of the model; NULL: any */
+    struct server_model *model; /* in use; NULL: it has answered, or waits for the model */
+    struct server_commit commit;
+};
+/* Reads the body. False: it has answered. Needs no lock. */
+bool server_read_request(struct server *s, struct http_exchange *x, struct server_request *out);
+/* Finds the model, and takes it in use. False: it has answered, or the exchange waits for its model
+ * and is handled from the beginning then. */
+bool server_use_model(struct server_request *r);
+/* Has the model's handler answer, or prepare what is committed. Needs no lock. */
+void server_prepare_request(struct server_request *r);
+/* Commits it, if the model is in use, and frees the body; also after a function that was false. */
+void server_end_request(struct server_request *r);
+/* All of it. */
 void server_ask_model(struct server *s, struct http_exchange *x);
 /* The model was loaded or hashed: hands the requests that wait to it. Not `good`: it failed, and
  * so do they. */
@@ -247,13 +277,8 @@ void server_expire_waiters(struct server_model *m);
 /* ---- Large bodies: worker.c --------------------------------------------- */
 /* server_ask_model in this thread, or in the worker's if the body is large. */
 void server_handle(struct server *s, struct http_exchange *x);
-/* Makes the lock of the two threads. */
-void server_init_lock(struct server *s);
-/* Around work on a request's own data that may take long: others are handled meanwhile. Nothing in
- * this thread has called http_answer before. */
-void server_unlock(struct server *s);
-void server_lock(struct server *s);
-/* Waits for the request that the worker handles, and drops those that it does not. */
+/* Waits for the request that the worker handles, and drops those that it does not. Without the
+ * lock. */
 void server_stop_worker(struct server *s);
 
 /* Answers what is no model's. */
@@ -268,10 +293,11 @@ server_handler server_metrics;                                              /* m
  * of speech. */
 json_t *server_capabilities(const struct server_model *m); /* models.c */
 
-/* Answers for a model that is ready. `body`: the request's object, NULL for GET; it is freed
- * afterwards. */
-typedef void server_model_handler(struct server_model *m, struct http_exchange *x,
-                                  const json_t *body);
+/* Answers for a model that is in use, or prepares what is committed. `body`: the request's object,
+ * NULL for GET; it is freed after that. Needs no lock. */
+typedef struct server_commit server_model_handler(struct server_model *m, struct http_exchange *x,
+                                                  const json_t *body);
+static const struct server_commit server_answered = { NULL, NULL };
 server_model_handler server_chat_completions, server_chat_count,       /* openai_chat.c */
     server_completions;                                                /* openai_completions.c */
 server_model_handler server_props, server_tokenize, server_detokenize, /* native.c */

@@ -37,13 +37,13 @@ static json_t *slot_json(const struct server_model *m, size_t i,
     return value;
 }
 
-void server_slots(struct server_model *m, struct http_exchange *x, const json_t *body)
+static void list_slots(struct server_model *m, struct http_exchange *x, void *own)
 {
     struct akunu_scheduler_slot slot;
     json_t *list = json_array();
     bool is_free = false;
     const char *fail = http_query(x, "fail_on_no_slot");
-    (void)body;
+    (void)own;
     for (size_t i = 0; akunu_scheduler_get_slot(m->scheduler, i, &slot, sizeof slot) == AKUNU_OK;
          i++) {
         is_free |= slot.request == 0;
@@ -56,4 +56,11 @@ void server_slots(struct server_model *m, struct http_exchange *x, const json_t 
     else
         server_answer(x, 200, json_incref(list));
     json_decref(list);
+}
+
+struct server_commit server_slots(struct server_model *m, struct http_exchange *x,
+                                  const json_t *body)
+{
+    (void)m, (void)x, (void)body;
+    return (struct server_commit){ list_slots, NULL };
 }

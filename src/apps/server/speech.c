@@ -13,7 +13,7 @@ struct server_speech {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t last_client; /* whose clip was taken last */
-    /* under the lock */
+    /* under its lock */
     struct server_transcription *waiting, *running, *done;
     size_t n_waiting;
     bool stops;
@@ -28,7 +28,7 @@ static void append_transcription(struct server_transcription **list, struct serv
     *list = t;
 }
 
-/* Takes a transcription out of the queue; false: it is not in it. Under the lock. */
+/* Takes a transcription out of the queue; false: it is not in it. Under the speech's lock. */
 static bool take_waiting(struct server_speech *s, struct server_transcription *t)
 {
     struct server_transcription **link = &s->waiting;
@@ -41,6 +41,15 @@ static bool take_waiting(struct server_speech *s, struct server_transcription *t
     return true;
 }
 
+static void free_transcription(struct server_transcription *t)
+{
+    akunu_audio_free(t->audio);
+    cli_transcript_free(&t->transcript);
+    json_decref(t->form);
+    free(t->own);
+    free(t);
+}
+
 static void leave_speech(void *self)
 {
     struct server_transcription *t = self;
@@ -50,8 +59,10 @@ static void leave_speech(void *self)
     pthread_mutex_lock(&s->lock);
     bool waited = take_waiting(s, t);
     pthread_mutex_unlock(&s->lock);
-    if (waited)
-        server_transcription_free(t);
+    if (!waited)
+        return;
+    t->model->n_users--;
+    free_transcription(t);
 }
 
 struct server_transcription *server_transcription_new(struct server_model *m,
@@ -73,28 +84,18 @@ struct server_transcription *server_transcription_new(struct server_model *m,
     t->deadline = timeout > 0.0 ? cli_seconds() + timeout - http_age(x) : 0.0;
     t->audio = audio;
     t->own = own;
-    m->n_users++;
     return t;
 }
 
-void server_transcription_free(struct server_transcription *t)
+static void queue_transcription(struct server_model *m, struct http_exchange *x, void *own)
 {
-    t->model->n_users--;
-    akunu_audio_free(t->audio);
-    cli_transcript_free(&t->transcript);
-    json_decref(t->form);
-    free(t->own);
-    free(t);
-}
-
-void server_transcription_submit(struct server_transcription *t)
-{
-    struct server_speech *s = t->model->speech;
-    struct http_exchange *x = t->x;
-    size_t most = (size_t)t->model->options->queue;
+    struct server_speech *s = m->speech;
+    struct server_transcription *t = own;
+    size_t most = (size_t)m->options->queue;
     pthread_mutex_lock(&s->lock);
     bool fits = s->n_waiting < most;
     if (fits) {
+        m->n_users++;
         http_set_data(x, &t->owner);
         append_transcription(&s->waiting, t);
         s->n_waiting++;
@@ -103,8 +104,13 @@ void server_transcription_submit(struct server_transcription *t)
     pthread_mutex_unlock(&s->lock);
     if (fits)
         return;
-    server_transcription_free(t);
+    free_transcription(t);
     server_fail(x, 429, NULL, NULL, "%zu requests wait already (--queue)", most);
+}
+
+struct server_commit server_transcription_commit(struct server_transcription *t)
+{
+    return (struct server_commit){ queue_transcription, t };
 }
 
 /* ---- The thread --------------------------------------------------------- */
@@ -165,7 +171,8 @@ static void speech_on_end(enum akunu_status status, const char *message, const c
     http_wake(http);
 }
 
-/* The first in the queue, or the first of another client than the last one's. */
+/* The first in the queue, or the first of another client than the last one's. Under the speech's
+ * lock. */
 static struct server_transcription *choose_next(const struct server_speech *s)
 {
     struct server_transcription *t = s->waiting;
@@ -282,7 +289,7 @@ void server_close_speech(struct server_model *m)
             struct server_transcription *next = lists[i]->next;
             if (lists[i]->x)
                 http_set_data(lists[i]->x, NULL);
-            server_transcription_free(lists[i]);
+            free_transcription(lists[i]);
             lists[i] = next;
         }
     akunu_session_free(s->session);
@@ -301,7 +308,8 @@ static void answer_transcription(struct server_transcription *t)
         http_set_data(t->x, NULL);
         t->answer(t);
     }
-    server_transcription_free(t);
+    t->model->n_users--;
+    free_transcription(t);
 }
 
 void server_take_transcriptions(struct server_model *m)

@@ -11,7 +11,7 @@
 struct server_transcription {
     struct server_owner owner; /* first: the exchange's data */
     struct server_transcription *next;
-    struct server_model *model; /* has it in use */
+    struct server_model *model; /* has it in use once it is queued */
     struct http_exchange *x;    /* NULL: the client is gone */
     uint64_t client;            /* who asks */
     double deadline;            /* of cli_seconds; 0: none */
@@ -19,32 +19,32 @@ struct server_transcription {
     struct akunu_transcription params;
     struct akunu_vad_params vad; /* of `params` */
     json_t *form;                /* has the texts of `params` */
-    /* Writes what has come since the last call, for a stream; and the whole. Under the speech's
-     * lock, in the thread of http_run. */
+    /* Writes what has come since the last call, for a stream, under the speech's lock too. */
     void (*report)(struct server_transcription *t);
-    void (*answer)(struct server_transcription *t);
-    void *own; /* of both; freed with free */
+    void (*answer)(struct server_transcription *t); /* writes the whole */
+    void *own;                                      /* of both; freed with free */
     _Atomic bool is_cancelled, is_late;
-    /* by the thread, under its lock while it runs */
+    /* by the speech's thread, under its lock while it runs */
     struct cli_transcript transcript;
     size_t n_sent; /* segments that `report` has written */
     enum akunu_status status;
     char message[512];
 };
 
-/* A transcription of `audio`, which it takes, as it does `own`. NULL: it has answered. */
+/* A transcription of `audio`, which it takes, as it does `own`. NULL: it has answered. Needs no
+ * lock. */
 struct server_transcription *server_transcription_new(struct server_model *m,
                                                       struct http_exchange *x,
                                                       struct akunu_audio *audio, void *own);
-/* Queues it, unless the queue is full: then it has answered, and freed it. */
-void server_transcription_submit(struct server_transcription *t);
-void server_transcription_free(struct server_transcription *t);
+/* Queues it, unless the queue is full. Needs no lock. */
+struct server_commit server_transcription_commit(struct server_transcription *t);
 
 /* ---- Voice activity detection: vad.c ------------------------------------ */
 /* Loads m->vad: the weights that --vad-model names, else those that there are. Returns an exit
  * code, after a message unless it is CLI_EXIT_OK. */
 int server_open_vad(struct server_model *m);
-/* What a request asks for. *vad: NULL if everything is transcribed. False: it has answered. */
+/* What a request asks for. *vad: NULL if everything is transcribed. False: it has answered. Needs
+ * no lock. */
 bool server_read_vad(struct server_model *m, struct http_exchange *x, const json_t *form,
                      const struct akunu_vad **vad, struct akunu_vad_params *out);
 

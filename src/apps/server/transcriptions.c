@@ -339,7 +339,7 @@ static void fail_clip(struct http_exchange *x)
 
 /* The clip is on disk until its turn, so that a long queue takes no memory. NULL: it has
  * answered. */
-static struct akunu_audio *read_clip(struct server *s, struct http_exchange *x, const json_t *form)
+static struct akunu_audio *read_clip(struct http_exchange *x, const json_t *form)
 {
     const json_t *file = json_object_get(form, "file");
     const char *name = json_string_value(json_object_get(file, "name"));
@@ -349,24 +349,23 @@ static struct akunu_audio *read_clip(struct server *s, struct http_exchange *x, 
         server_fail_member(x, "file", file, "a part with an audio file");
         return NULL;
     }
-    server_unlock(s);
     struct akunu_audio *audio = akunu_audio_open_bytes(body, n, name && *name ? name : "file");
-    server_lock(s);
     if (!audio)
         fail_clip(x);
     return audio;
 }
 
-void server_transcriptions(struct server_model *m, struct http_exchange *x, const json_t *form)
+struct server_commit server_transcriptions(struct server_model *m, struct http_exchange *x,
+                                           const json_t *form)
 {
     struct akunu_transcription params;
     struct akunu_vad_params vad;
     struct asked asked = { 0 }, *own;
     if (!read_transcription(m, x, form, &params, &vad, &asked))
-        return;
-    struct akunu_audio *audio = read_clip(m->server, x, form);
+        return server_answered;
+    struct akunu_audio *audio = read_clip(x, form);
     if (!audio)
-        return;
+        return server_answered;
     own = malloc(sizeof *own);
     struct server_transcription *t = own ? server_transcription_new(m, x, audio, own) : NULL;
     if (!own) {
@@ -374,7 +373,7 @@ void server_transcriptions(struct server_model *m, struct http_exchange *x, cons
         server_fail_memory(x);
     }
     if (!t)
-        return;
+        return server_answered;
     *own = asked;
     t->params = params;
     t->vad = vad;
@@ -383,5 +382,5 @@ void server_transcriptions(struct server_model *m, struct http_exchange *x, cons
     t->form = json_incref((json_t *)(uintptr_t)form);
     t->report = asked.stream ? report_segments : NULL;
     t->answer = transcriptions_answer;
-    server_transcription_submit(t);
+    return server_transcription_commit(t);
 }

@@ -1,6 +1,6 @@
 /* A thread that handles requests with large bodies, so that reading, rendering and tokenizing them
- * delays no others. It holds the server's lock, as the thread of http_run does, but for such work:
- * see server_unlock. */
+ * delays no others. It holds the server's lock only to take a task, to find the model, and to
+ * commit what was prepared. */
 #include "apps/server/server.h"
 
 #include <stdlib.h>
@@ -12,55 +12,49 @@ struct server_task {
     struct http_exchange *x;
 };
 
-static _Thread_local bool is_worker;
-
-/* A thread that takes the lock twice, or gives up one that it does not hold, would corrupt what
- * others work on, or wait for ever. */
-void server_init_lock(struct server *s)
+/* The exchange of the next task whose client is still there, which makes the worker busy; NULL: the
+ * thread stops. Without the lock. */
+static struct http_exchange *take_task(struct server *s)
 {
-    pthread_mutexattr_t kind;
-    pthread_mutexattr_init(&kind);
-    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(&s->worker.lock, &kind);
-    pthread_mutexattr_destroy(&kind);
-}
-
-void server_unlock(struct server *s)
-{
-    if (is_worker && pthread_mutex_unlock(&s->worker.lock) != 0)
-        abort();
-}
-
-void server_lock(struct server *s)
-{
-    if (is_worker && pthread_mutex_lock(&s->worker.lock) != 0)
-        abort();
-}
-
-static struct server_task *wait_for_task(struct server *s)
-{
-    while (!s->worker.tasks && !s->worker.stops)
-        pthread_cond_wait(&s->worker.has_task, &s->worker.lock);
-    struct server_task *task = s->worker.stops ? NULL : s->worker.tasks;
-    if (task)
+    struct http_exchange *x = NULL;
+    pthread_mutex_lock(&s->lock);
+    while (!x && !s->worker.stops) {
+        struct server_task *task = s->worker.tasks;
+        if (!task) {
+            pthread_cond_wait(&s->worker.has_task, &s->lock);
+            continue;
+        }
         s->worker.tasks = task->next;
-    return task;
+        if (http_client_is_gone(task->x))
+            http_release(task->x);
+        else
+            x = task->x;
+        free(task);
+    }
+    s->worker.is_busy = x != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return x;
 }
 
+/* An exchange that waits for its model, or whose request was submitted, is released before another
+ * thread can take the lock. */
 static void *run_worker(void *user)
 {
     struct server *s = user;
-    is_worker = true;
-    pthread_mutex_lock(&s->worker.lock);
-    for (struct server_task *task; (task = wait_for_task(s)) != NULL;) {
-        s->worker.is_busy = true;
-        if (!http_client_is_gone(task->x))
-            server_ask_model(s, task->x);
+    struct server_request r;
+    for (struct http_exchange *x; (x = take_task(s)) != NULL;) {
+        bool is_read = server_read_request(s, x, &r);
+        pthread_mutex_lock(&s->lock);
+        if (is_read && server_use_model(&r)) {
+            pthread_mutex_unlock(&s->lock);
+            server_prepare_request(&r);
+            pthread_mutex_lock(&s->lock);
+        }
+        server_end_request(&r);
         s->worker.is_busy = false;
-        http_release(task->x);
-        free(task);
+        http_release(x);
+        pthread_mutex_unlock(&s->lock);
     }
-    pthread_mutex_unlock(&s->worker.lock);
     return NULL;
 }
 
@@ -96,10 +90,10 @@ void server_handle(struct server *s, struct http_exchange *x)
 void server_stop_worker(struct server *s)
 {
     if (s->worker.runs) {
-        pthread_mutex_lock(&s->worker.lock);
+        pthread_mutex_lock(&s->lock);
         s->worker.stops = true;
         pthread_cond_signal(&s->worker.has_task);
-        pthread_mutex_unlock(&s->worker.lock);
+        pthread_mutex_unlock(&s->lock);
         pthread_join(s->worker.thread, NULL);
     }
     while (s->worker.tasks) {
