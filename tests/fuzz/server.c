@@ -184,7 +184,12 @@ unsigned http_count_connections(const struct http_server *server)
 
 /* ---- The server --------------------------------------------------------- */
 const struct cli_command cli_commands[] = {
-    { "server", CLI_SERVER, NULL, "", "", NULL, { "model" } },
+    { .name = "server",
+      .bit = CLI_SERVER,
+      .traits = CLI_LOADS_MODEL,
+      .summary = "",
+      .example = "",
+      .operands = { "model" } },
 };
 const size_t cli_n_commands = 1;
 
