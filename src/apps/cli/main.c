@@ -59,7 +59,7 @@ static int run_command(const struct cli_command *command, bool named,
         return cli_version();
     if (options->help)
         return named ? cli_help_command(command) : cli_help();
-    if (options->list_devices)
+    if (options->model.list_devices)
         return cli_list_devices(options);
     return command->run(options);
 }
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     struct cli_options options;
     int skip = argc > 0 ? 1 + named : 0;
     int code = cli_options_parse(command, argc - skip, argv + skip, &options);
-    cli_set_color((enum cli_color)options.color);
+    cli_set_color((enum cli_color)options.output.color);
     struct cli_ranks ranks = { 0 };
     if (code == CLI_EXIT_OK)
         code = cli_ranks_join(&options, &ranks);

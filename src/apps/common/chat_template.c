@@ -83,18 +83,18 @@ static struct akunu_template *choose_template(const struct cli_options *o,
                                               struct akunu_template *of_model, int *code)
 {
     struct akunu_template *chosen = NULL;
-    if (!o->chat_template && !o->chat_template_file) {
+    if (!o->chat.template && !o->chat.template_file) {
         if (akunu_template_is_fallback(of_model))
             cli_aside(
                 "the model has no chat template: ChatML is used (--chat-template takes another)");
         return of_model;
     }
-    if (o->chat_template_file)
-        chosen = parse_file(o->chat_template_file, of_model, code);
-    else if (strchr(o->chat_template, '{'))
-        chosen = parse_template(o->chat_template, strlen(o->chat_template), of_model, code);
+    if (o->chat.template_file)
+        chosen = parse_file(o->chat.template_file, of_model, code);
+    else if (strchr(o->chat.template, '{'))
+        chosen = parse_template(o->chat.template, strlen(o->chat.template), of_model, code);
     else
-        chosen = find_named(o->chat_template, of_model, code);
+        chosen = find_named(o->chat.template, of_model, code);
     akunu_template_free(of_model);
     return chosen;
 }

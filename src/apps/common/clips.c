@@ -45,8 +45,8 @@ struct clips {
 
 bool cli_writes_files(const struct cli_options *o)
 {
-    return o->output_txt || o->output_vtt || o->output_srt || o->output_csv || o->output_tsv ||
-           o->output_lrc || o->output_json || o->output_json_full;
+    return o->speech.txt || o->speech.vtt || o->speech.srt || o->speech.csv || o->speech.tsv ||
+           o->speech.lrc || o->speech.json || o->speech.json_full;
 }
 
 uint32_t cli_speech_texts(const struct akunu_transcription *t)
@@ -87,7 +87,7 @@ struct akunu_audio *cli_open_clip(const char *name)
 /* The clip's name, or --output-file; files have an extension added. */
 static const char *find_stem(const struct job *j)
 {
-    const char *asked = j->all->o->output_stem;
+    const char *asked = j->all->o->speech.stem;
     return asked ? asked : strcmp(j->name, "-") == 0 ? "stdin" : j->name;
 }
 
@@ -131,14 +131,14 @@ static int write_file(const struct job *j, enum cli_transcript_form form)
 static int write_files(const struct job *j)
 {
     const bool wanted[CLI_TRANSCRIPT_FORMS] = {
-        [CLI_TRANSCRIPT_TXT] = j->all->o->output_txt,
-        [CLI_TRANSCRIPT_VTT] = j->all->o->output_vtt,
-        [CLI_TRANSCRIPT_SRT] = j->all->o->output_srt,
-        [CLI_TRANSCRIPT_CSV] = j->all->o->output_csv,
-        [CLI_TRANSCRIPT_TSV] = j->all->o->output_tsv,
-        [CLI_TRANSCRIPT_LRC] = j->all->o->output_lrc,
-        [CLI_TRANSCRIPT_JSON] = j->all->o->output_json && !j->all->o->output_json_full,
-        [CLI_TRANSCRIPT_JSON_FULL] = j->all->o->output_json_full
+        [CLI_TRANSCRIPT_TXT] = j->all->o->speech.txt,
+        [CLI_TRANSCRIPT_VTT] = j->all->o->speech.vtt,
+        [CLI_TRANSCRIPT_SRT] = j->all->o->speech.srt,
+        [CLI_TRANSCRIPT_CSV] = j->all->o->speech.csv,
+        [CLI_TRANSCRIPT_TSV] = j->all->o->speech.tsv,
+        [CLI_TRANSCRIPT_LRC] = j->all->o->speech.lrc,
+        [CLI_TRANSCRIPT_JSON] = j->all->o->speech.json && !j->all->o->speech.json_full,
+        [CLI_TRANSCRIPT_JSON_FULL] = j->all->o->speech.json_full
     };
     int code = CLI_EXIT_OK;
     for (enum cli_transcript_form form = 0; code == CLI_EXIT_OK && form < CLI_TRANSCRIPT_FORMS;
@@ -155,7 +155,7 @@ static void print_lines(struct job *j)
     if (all->names_clips && j->n_printed == 0 && j->transcript.n > 0)
         cli_output_format(all->out, "%s%s:\n", all->n_written > 0 ? "\n" : "", j->name);
     for (; j->n_printed < j->transcript.n; j->n_printed++)
-        if (!all->o->json)
+        if (!all->o->output.json)
             cli_transcript_line(all->out, &j->transcript, j->n_printed,
                                 all->o->transcription.no_timestamps);
     cli_output_flush(all->out);
@@ -185,7 +185,7 @@ static int write_job(struct job *j)
         return j->status == AKUNU_ERROR_FORMAT ? CLI_EXIT_FAILURE : cli_exit_code(j->status);
     }
     check_length(j);
-    if (j->all->o->json)
+    if (j->all->o->output.json)
         cli_transcript_write(j->all->out, &j->transcript, CLI_TRANSCRIPT_JSON);
     cli_output_flush(j->all->out); /* Ctrl-C while the next clip is read ends the program */
     return write_files(j);
@@ -234,7 +234,7 @@ static bool clip_on_progress(double fraction, void *user)
     j->fraction = fraction;
     for (size_t i = all->n_written; i < all->n_opened; i++)
         sum += all->jobs[i].fraction;
-    if (!all->o->no_prints)
+    if (!all->o->speech.no_prints)
         cli_progress_show(&all->progress, "transcribing", sum / (double)all->n);
     return !cli_is_interrupted();
 }
@@ -259,10 +259,10 @@ static void open_job(struct clips *all, struct job *j, const char *name)
     const struct cli_options *o = all->o;
     *j = (struct job){ .all = all, .name = name };
     j->transcript.has_words = o->transcription.word_times;
-    j->transcript.max_line = o->max_line;
-    j->transcript.karaoke = o->karaoke;
+    j->transcript.max_line = o->speech.max_line;
+    j->transcript.karaoke = o->speech.karaoke;
     j->transcript.source = &all->source;
-    j->transcript.highlights = o->print_colors && cli_supports_color(stdout);
+    j->transcript.highlights = o->speech.colors && cli_supports_color(stdout);
     if (cli_writes_files(o))
         j->code = check_folder(j);
     if (j->code == CLI_EXIT_OK && !(j->audio = cli_open_clip(name))) {
@@ -279,7 +279,7 @@ static bool next_clip(struct akunu_clip *clip, void *user)
     struct clips *all = user;
     while (all->n_opened < all->n && !cli_is_interrupted()) {
         struct job *j = &all->jobs[all->n_opened];
-        open_job(all, j, all->o->clips.values[all->n_opened]);
+        open_job(all, j, all->o->speech.clips.values[all->n_opened]);
         all->n_opened++;
         if (j->audio) {
             clip->audio = j->audio;
@@ -298,7 +298,7 @@ static bool next_clip(struct akunu_clip *clip, void *user)
 int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_session *loaded,
                          const struct akunu_transcription *params, struct cli_output *out)
 {
-    struct clips all = { .o = o, .params = params, .out = out, .n = o->clips.n };
+    struct clips all = { .o = o, .params = params, .out = out, .n = o->speech.clips.n };
     all.source = (struct cli_transcript_source){ .model = &loaded->info,
                                                  .tokenizer = loaded->tokenizer,
                                                  .path = loaded->path,
@@ -308,7 +308,7 @@ int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_ses
     if (!all.jobs)
         return cli_fail_memory();
     all.progress = cli_progress_begin();
-    all.names_clips = all.n > 1 && !o->json && isatty(STDOUT_FILENO);
+    all.names_clips = all.n > 1 && !o->output.json && isatty(STDOUT_FILENO);
     if (akunu_session_transcribe_clips(loaded->session, next_clip, &all) != AKUNU_OK)
         all.code = cli_fail_library();
     cli_progress_end(&all.progress);

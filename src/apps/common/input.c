@@ -51,21 +51,21 @@ int cli_read_file(const char *flag, const char *path, struct cli_text *out)
 
 bool cli_has_input(const struct cli_options *o)
 {
-    return o->prompt || o->file || o->ids || !isatty(STDIN_FILENO);
+    return o->prompt.text || o->prompt.file || o->prompt.ids || !isatty(STDIN_FILENO);
 }
 
 int cli_read_text(const struct cli_options *o, const char *what, struct cli_text *out)
 {
     *out = (struct cli_text){ 0 };
-    if (o->prompt) {
-        out->n = strlen(o->prompt);
-        out->bytes = strdup(o->prompt);
+    if (o->prompt.text) {
+        out->n = strlen(o->prompt.text);
+        out->bytes = strdup(o->prompt.text);
         return out->bytes ? CLI_EXIT_OK : cli_fail_memory();
     }
     if (!cli_has_input(o))
         return cli_fail_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe",
                               what);
-    return cli_read_file("-f", o->file ? o->file : "-", out);
+    return cli_read_file("-f", o->prompt.file ? o->prompt.file : "-", out);
 }
 
 void cli_drop_newline(char *text, size_t *n)
@@ -81,7 +81,7 @@ void cli_drop_newline(char *text, size_t *n)
 int cli_read_prompt(const struct cli_options *o, const char *what, struct cli_text *out)
 {
     int code = cli_read_text(o, what, out);
-    if (code == CLI_EXIT_OK && !o->prompt)
+    if (code == CLI_EXIT_OK && !o->prompt.text)
         cli_drop_newline(out->bytes, &out->n);
     return code;
 }
@@ -123,15 +123,17 @@ void cli_unescape(char *text)
 
 const char *cli_ids_name(const struct cli_options *o)
 {
-    return o->ids ? "--ids" : o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input";
+    return o->prompt.ids                                      ? "--ids" :
+           o->prompt.file && strcmp(o->prompt.file, "-") != 0 ? o->prompt.file :
+                                                                "standard input";
 }
 
 int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
 {
     *ids = NULL;
     *n = 0;
-    if (o->ids)
-        return cli_parse_ids("--ids", o->ids, strlen(o->ids), ids, n);
+    if (o->prompt.ids)
+        return cli_parse_ids("--ids", o->prompt.ids, strlen(o->prompt.ids), ids, n);
     if (!cli_has_input(o))
         return cli_fail_usage(
             "token ids are missing: give them with --ids \"1 2 3\", -f FILE or through a pipe");

@@ -43,8 +43,8 @@ static void on_session_log(enum akunu_log_level level, const char *line, void *u
 
 int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
 {
-    *out = (struct cli_model_session){ .sequence = -1, .verbose = o->verbose };
-    int code = cli_model_path(o, o->model, &out->path);
+    *out = (struct cli_model_session){ .sequence = -1, .verbose = o->output.verbose };
+    int code = cli_model_path(o, o->model.name, &out->path);
     if (code != CLI_EXIT_OK)
         return code;
 
@@ -54,18 +54,19 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     if (!params.backend || strcmp(params.backend, "cpu") == 0)
         params.n_gpu_layers = defaults.n_gpu_layers; /* there is no device to put them on */
     params.n_threads = o->session.n_threads;
-    params.override_kv = o->override_kv.values;
-    params.ignore_keys = o->ignore_keys.values;
-    if (o->rope_scale > 0.0f)
-        params.rope.freq_scale = 1.0f / o->rope_scale;
-    if (o->yarn_ext_factor >= 0.0f)
-        params.rope.yarn_ext_factor = o->yarn_ext_factor > 0.0f ? o->yarn_ext_factor : -1.0f;
+    params.override_kv = o->model.override_kv.values;
+    params.ignore_keys = o->model.ignore_keys.values;
+    if (o->model.rope_scale > 0.0f)
+        params.rope.freq_scale = 1.0f / o->model.rope_scale;
+    if (o->model.yarn_ext_factor >= 0.0f)
+        params.rope.yarn_ext_factor =
+            o->model.yarn_ext_factor > 0.0f ? o->model.yarn_ext_factor : -1.0f;
     params.progress = on_load_progress;
     params.log = on_load_log;
     params.user = out;
-    params.cache_limit = o->cache_limit;
+    params.cache_limit = o->cache.limit;
     struct cli_adapters adapters;
-    code = cli_adapters_read(&o->adapters, &adapters);
+    code = cli_adapters_read(&o->model.adapters, &adapters);
     if (code != CLI_EXIT_OK)
         return code;
     params.adapters = adapters.list;
@@ -80,7 +81,7 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     if (akunu_model_get_info(out->model, &out->info, sizeof out->info) != AKUNU_OK)
         return cli_fail_library();
     out->tokenizer = akunu_model_tokenizer(out->model);
-    if (o->lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+    if (o->model.lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
         cli_warn("--mlock: memory is not locked: %s (ulimit -l)", strerror(errno));
     if (out->info.encoder && !(o->command & (CLI_EMBED | CLI_SERVER))) {
         cli_fail("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
@@ -162,10 +163,10 @@ int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out
 {
     char *path;
     *out = NULL;
-    int code = cli_model_path(o, o->model, &path);
+    int code = cli_model_path(o, o->model.name, &path);
     if (code != CLI_EXIT_OK)
         return code;
-    *out = akunu_tokenizer_load_with(path, o->override_kv.values);
+    *out = akunu_tokenizer_load_with(path, o->model.override_kv.values);
     free(path);
     return *out ? CLI_EXIT_OK : cli_fail_library();
 }
@@ -175,25 +176,25 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
                          struct cli_model_session *draft, struct akunu_generation *generation)
 {
     *draft = (struct cli_model_session){ .sequence = -1 };
-    if (generation->speculation == AKUNU_SPECULATION_DRAFT && !o->draft_model)
+    if (generation->speculation == AKUNU_SPECULATION_DRAFT && !o->model.draft)
         return cli_fail_usage("--spec-type draft-simple needs a draft model: -md FILE");
-    if (!o->draft_model)
+    if (!o->model.draft)
         return CLI_EXIT_OK;
     if (generation->speculation == AKUNU_SPECULATION_NONE ||
         generation->speculation == AKUNU_SPECULATION_NGRAM)
         return cli_fail_usage(
-            "--model-draft %s: --spec-type says that no draft model is to be used", o->draft_model);
+            "--model-draft %s: --spec-type says that no draft model is to be used", o->model.draft);
     struct cli_options of_draft = *o;
     struct akunu_load_params defaults;
     akunu_load_params_default(&defaults, sizeof defaults);
-    of_draft.model = o->draft_model;
-    of_draft.override_kv = of_draft.ignore_keys =
+    of_draft.model.name = o->model.draft;
+    of_draft.model.override_kv = of_draft.model.ignore_keys =
         (struct cli_texts){ 0 }; /* these are about the other model */
-    of_draft.adapters = (struct cli_texts){ 0 };
+    of_draft.model.adapters = (struct cli_texts){ 0 };
     of_draft.load.quantize = of_draft.load.importance = NULL;
     of_draft.load.rope = defaults.rope;
-    of_draft.rope_scale = 0.0f;
-    of_draft.yarn_ext_factor = -1.0f;
+    of_draft.model.rope_scale = 0.0f;
+    of_draft.model.yarn_ext_factor = -1.0f;
     of_draft.session.context = akunu_session_context(session);
     of_draft.session.kv_keep = 0; /* drafts are rolled back to anywhere */
     of_draft.session.kv_choice = AKUNU_KV_IMPORTANT;

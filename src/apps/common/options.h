@@ -67,7 +67,8 @@ struct cli_texts {
 };
 
 /* Values of all flags. Strings point into argv, the environment or the configuration and are NULL
- * if not given; numbers hold their defaults, which are the library's in the first eight structs. */
+ * if not given; numbers hold their defaults, which are the library's in the first eight structs.
+ * The others have a struct for each subject. */
 struct cli_options {
     struct akunu_load_params load;
     struct akunu_session_params session; /* n_threads counts for loading, too */
@@ -86,117 +87,127 @@ struct cli_options {
     struct cli_config *configuration;
     const char *preset; /* of the configuration, that -m names; NULL: none */
 
-    const char *model;
-    const char *hf_repo, *hf_file, *model_url; /* become `model` or one of `models` */
-    struct cli_texts models;                   /* -m of bench and report */
-    struct cli_texts override_kv, ignore_keys;
-    struct cli_texts adapters; /* FILE[:SCALE],… */
-    bool list_devices;
-    float rope_scale;      /* inverse of load.rope.freq_scale; 0: not given */
-    float yarn_ext_factor; /* as llama.cpp has it; below 0: not given */
-
-    const char *prompt, *file, *ids;
-    enum cli_stage stage;
-    struct cli_texts clips; /* transcribe's -f */
-    bool detect_language, no_fallback, no_prints;
-    bool vad;
-    const char *vad_model; /* NULL: the one that is installed */
-    uint32_t stream_rate;  /* samples a second */
-    bool output_txt, output_vtt, output_srt, output_csv, output_tsv, output_lrc, output_json,
-        output_json_full;
-    bool print_colors, karaoke;
-    uint32_t max_line;       /* characters; 0: no limit */
-    const char *output_stem; /* NULL: the clip's name */
-    struct cli_texts texts;  /* embed's -p */
-    bool normalize, no_normalize;
-    const char *separator;   /* embed: what ends a text; NULL: a newline in files */
-    const char *prompt_name; /* for embeddings; NULL: the model's default one; "": none */
-    unsigned embd_normalize; /* 0: not given, 1: no, 2: yes */
-    bool ids_only, no_bos, no_parse_special, no_display_prompt;
-    bool no_escape;
-
-    const char *in_prefix, *in_prefix_file, *in_suffix, *in_suffix_file;
-    bool spm_infill;
-
-    bool conversation, no_conversation, single_turn;
-    bool no_wrap, no_history;
-    const char *system_prompt, *system_prompt_file;
-    int64_t reasoning_budget; /* -1: none */
-    const char *reasoning;    /* NULL: as the template has it */
-    bool hide_reasoning, special;
-
-    int64_t seed;           /* -1: a random one */
-    struct cli_texts stops; /* stop sequences */
-    struct cli_texts dry_sequence_breakers, logit_bias;
-    /* most likely tokens reported per token; -1: no log-probabilities */
-    int64_t logprobs;
-    int64_t n_completions;
-
-    const char *grammar, *grammar_file, *grammar_rule, *json_schema;
-    bool schema_lax;
-    const char *prompt_cache; /* a file; NULL: the cache folder */
-    bool no_prompt_cache;
-    uint32_t rank_timeout;                    /* seconds */
-    uint64_t cache_limit, prompt_cache_limit; /* bytes; 0: the library's */
-    int64_t cache_bytes;                      /* the same as prompt_cache_limit; 0: it counts */
-    const char *draft_model;
-
-    const char *out;
-    unsigned out_type; /* convert: 0 as stored, else an index into the types */
-    const char *quant_type, *output_type, *embedding_type, *importance, *target_size;
-    float target_bits;
-    float min_speed; /* advise: tokens per second */
-    struct cli_texts tensor_types;
-    bool pure, requantize, dry_run;
-    bool int8, int4, int3; /* compress: one of them */
-    uint32_t group_size;
-    const char *awq;
-    float max_kl, min_top1; /* below 0: the library's; the second in percent */
-    int64_t chunks;         /* -1: all */
-    const char *save_logits, *kl_base;
-    const char *tasks, *eval_save;
-    const char *base; /* model, or results of eval */
-    int64_t limit;    /* questions; 0: all */
-    struct cli_texts in_files;
-    int64_t from_chunk, save_frequency; /* chunks */
-    bool process_output, parse_special, own_text;
-    struct cli_list n_prompt, n_generate, depth, n_parallel;
-    struct cli_list batches, thread_counts; /* empty: the library's choice */
-    bool time_load, tune, profile_show, breakdown;
-    const char *profile_out;
-    int64_t repetitions;
-    enum cli_output_form form;
-    bool json, sha256, verbose, markdown;
-
-    const char *chat_template, *chat_template_file;
-    const char *messages, *tools, *documents; /* files */
-    const char *tool_choice;                  /* NULL: auto */
-    bool stream;
-    const char *kwargs, *bos_token, *eos_token;
-    const char *continue_message; /* field to continue */
-    bool no_generation_prompt;
-
-    const char *host, *alias, *api_key, *api_key_file, *cors_origins, *allowed_hosts;
-    const char *ssl_key_file, *ssl_cert_file;
-    int64_t port, n_sequences, queue, timeout, max_body;
-    uint64_t memory;     /* bytes; 0: not given */
-    unsigned log_format; /* 1: JSON */
-    bool metrics, no_slots, no_ui;
-
-    const char *url; /* pull: a URL or a repository */
-    bool offline;
-    int64_t connections, retries, stall_timeout; /* the last in seconds */
-
-    bool all;
-    int64_t older_than; /* days; -1: not given */
-
-    bool lock_memory;
-    unsigned color; /* enum cli_color */
-    /* of flags that ask for what is so anyway: nothing reads them */
-    bool accepted;
-    const char *accepted_text;
-    int64_t accepted_number;
-    unsigned accepted_choice;
+    struct cli_model_options {
+        const char *name;
+        const char *hf_repo, *hf_file, *url; /* become `name` or one of `names` */
+        struct cli_texts names;              /* -m of bench and report */
+        struct cli_texts override_kv, ignore_keys;
+        struct cli_texts adapters; /* FILE[:SCALE],… */
+        const char *draft;
+        float rope_scale;      /* inverse of load.rope.freq_scale; 0: not given */
+        float yarn_ext_factor; /* as llama.cpp has it; below 0: not given */
+        uint32_t rank_timeout; /* seconds */
+        uint64_t memory;       /* bytes that the server or advise has; 0: not given */
+        bool list_devices, lock_memory;
+    } model;
+    struct cli_cache_options {
+        const char *prompts; /* a file; NULL: the cache folder */
+        bool no_prompts;
+        uint64_t limit, prompts_limit; /* bytes; 0: the library's */
+        int64_t prompts_bytes;         /* the same as prompts_limit; 0: it counts */
+        bool all;                      /* of prune, as is the next */
+        int64_t older_than;            /* days; -1: not given */
+    } cache;
+    struct cli_prompt_options {
+        const char *text, *file, *ids;
+        struct cli_texts texts; /* embed's -p */
+        const char *in_prefix, *in_prefix_file, *in_suffix, *in_suffix_file;
+        bool spm_infill, no_bos, no_parse_special, no_escape, no_display;
+    } prompt;
+    struct cli_chat_options {
+        bool conversation, no_conversation, single_turn;
+        bool no_wrap, no_history;
+        const char *system_prompt, *system_prompt_file;
+        int64_t reasoning_budget; /* -1: none */
+        const char *reasoning;    /* NULL: as the template has it */
+        bool hide_reasoning, special, stream, no_generation_prompt;
+        const char *template, *template_file;
+        const char *messages, *tools, *documents; /* files */
+        const char *tool_choice;                  /* NULL: auto */
+        const char *kwargs, *bos_token, *eos_token;
+        const char *continue_message; /* field to continue */
+    } chat;
+    struct cli_text_options { /* of texts that are generated */
+        int64_t seed;         /* -1: a random one */
+        struct cli_texts stops, dry_sequence_breakers, logit_bias;
+        int64_t logprobs; /* most likely tokens reported per token; -1: no log-probabilities */
+        int64_t n_completions;
+    } text;
+    struct cli_grammar_options {
+        const char *text, *file, *rule, *json_schema;
+        bool schema_lax;
+    } grammar;
+    struct cli_speech_options {
+        struct cli_texts clips; /* transcribe's -f */
+        bool stream, detect_language, no_fallback, vad;
+        const char *vad_model;                              /* NULL: the one that is installed */
+        uint32_t rate;                                      /* of a stream: samples a second */
+        bool txt, vtt, srt, csv, tsv, lrc, json, json_full; /* files that are written */
+        const char *stem;                                   /* of them; NULL: the clip's name */
+        bool no_prints, colors, karaoke;
+        uint32_t max_line; /* characters; 0: no limit */
+    } speech;
+    struct cli_embed_options {
+        bool normalize, no_normalize;
+        unsigned how_normalized; /* 0: not given, 1: no, 2: yes */
+        const char *separator;   /* what ends a text; NULL: a newline in files */
+        const char *prompt_name; /* NULL: the model's default one; "": none */
+    } embed;
+    struct cli_quantize_options { /* of models that are written, and of advise */
+        unsigned out_type;        /* convert: 0 as stored, else an index into the types */
+        const char *type, *output_type, *embedding_type, *importance, *target_size;
+        struct cli_texts tensor_types;
+        float target_bits, min_speed; /* min_speed: advise, tokens per second */
+        bool pure, requantize, dry_run;
+        bool int8, int4, int3; /* compress: one of them */
+        uint32_t group_size;
+        const char *awq;
+        float max_kl, min_top1; /* below 0: the library's; the second in percent */
+    } quantize;
+    struct cli_collect_options { /* imatrix */
+        struct cli_texts files;
+        int64_t from_chunk, save_frequency; /* chunks */
+        bool process_output, parse_special, own_text;
+    } collect;
+    struct cli_quality_options {
+        int64_t chunks; /* -1: all */
+        const char *save_logits, *kl_base;
+        const char *tasks, *save; /* eval */
+        const char *base;         /* model, or results of eval */
+        int64_t limit;            /* questions; 0: all */
+    } quality;
+    struct cli_bench_options {
+        struct cli_list n_prompt, n_generate, depth, n_parallel;
+        struct cli_list batches, thread_counts; /* empty: the library's choice */
+        bool load, tune, profile_show, breakdown;
+        const char *profile_out;
+        int64_t repetitions;
+    } bench;
+    struct cli_output_options {
+        const char *path; /* --out */
+        enum cli_stage stage;
+        enum cli_output_form form;
+        bool json, sha256, markdown, ids_only, verbose;
+        unsigned color; /* enum cli_color */
+    } output;
+    struct cli_server_options {
+        const char *host, *alias, *api_key, *api_key_file, *cors_origins, *allowed_hosts;
+        const char *ssl_key_file, *ssl_cert_file;
+        int64_t port, n_sequences, queue, timeout, max_body;
+        unsigned log_format; /* 1: JSON */
+        bool metrics, no_slots, no_ui;
+    } server;
+    struct cli_download_options {
+        const char *url; /* pull: a URL or a repository */
+        bool offline;
+        int64_t connections, retries, stall_timeout; /* the last in seconds */
+    } download;
+    struct cli_accepted_options { /* flags that ask for what is so anyway: nothing reads them */
+        bool flag;
+        const char *text;
+        int64_t number;
+        unsigned choice;
+    } accepted;
 };
 
 /* The least value of a number that has to be above 0. */

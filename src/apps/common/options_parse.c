@@ -16,29 +16,25 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
 {
     *o = (struct cli_options){
         .command = command->bit,
-        .seed = -1,
-        .logprobs = -1,
-        .reasoning_budget = -1,
-        .n_completions = 1,
-        .chunks = -1,
-        .save_frequency = 10,
-        .max_kl = -1.0f,
-        .min_top1 = -1.0f,
-        .n_parallel = { 1, { 1 } },
-        .n_prompt = { 1, { 512 } },
-        .n_generate = { 1, { 128 } },
-        .depth = { 1, { 0 } },
-        .repetitions = 5,
-        .older_than = -1,
-        .port = 8080,
-        .n_sequences = 16,
-        .queue = 256,
-        .timeout = 600,
-        .max_body = 32 << 20,
-        .connections = 4,
-        .retries = 5,
-        .stall_timeout = 30,
-        .yarn_ext_factor = -1.0f,
+        .text = { .seed = -1, .logprobs = -1, .n_completions = 1 },
+        .chat.reasoning_budget = -1,
+        .quality.chunks = -1,
+        .collect.save_frequency = 10,
+        .quantize = { .max_kl = -1.0f, .min_top1 = -1.0f },
+        .bench = { .n_parallel = { 1, { 1 } },
+                   .n_prompt = { 1, { 512 } },
+                   .n_generate = { 1, { 128 } },
+                   .depth = { 1, { 0 } },
+                   .repetitions = 5 },
+        .cache.older_than = -1,
+        .server = { .port = 8080,
+                    .n_sequences = 16,
+                    .queue = 256,
+                    .timeout = 600,
+                    .max_body = 32 << 20 },
+        .download = { .connections = 4, .retries = 5, .stall_timeout = 30 },
+        .model.yarn_ext_factor = -1.0f,
+        .speech.rate = 16000,
         .word = command->words ? command->words[0] : NULL,
     };
     akunu_load_params_default(&o->load, sizeof o->load);
@@ -49,7 +45,6 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     akunu_convert_params_default(&o->convert, sizeof o->convert);
     akunu_transcription_default(&o->transcription, sizeof o->transcription);
     akunu_vad_params_default(&o->vad_params, sizeof o->vad_params);
-    o->stream_rate = 16000;
     if (command->bit == CLI_TRANSCRIBE)
         o->transcription.beams = 0; /* not given */
     if (command->bit == CLI_IMATRIX)
@@ -338,16 +333,17 @@ static int unescape(struct cli_options *options, const char **text)
 
 static int unescape_texts(struct cli_options *o)
 {
-    const char **const texts[] = { &o->prompt, &o->system_prompt, &o->in_prefix, &o->in_suffix };
+    const char **const texts[] = { &o->prompt.text, &o->chat.system_prompt, &o->prompt.in_prefix,
+                                   &o->prompt.in_suffix };
     int code = CLI_EXIT_OK;
     if (o->command == CLI_EMBED)
-        return unescape(o, &o->separator);
-    if (!(o->command & (CLI_RUN | CLI_INFILL | CLI_CHAT)) || o->no_escape)
+        return unescape(o, &o->embed.separator);
+    if (!(o->command & (CLI_RUN | CLI_INFILL | CLI_CHAT)) || o->prompt.no_escape)
         return CLI_EXIT_OK;
     for (size_t i = 0; code == CLI_EXIT_OK && i < sizeof texts / sizeof *texts; i++)
         code = unescape(o, texts[i]);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->stops.n; i++)
-        code = unescape(o, &o->stops.values[i]);
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->text.stops.n; i++)
+        code = unescape(o, &o->text.stops.values[i]);
     return code;
 }
 
@@ -355,22 +351,24 @@ static int unescape_texts(struct cli_options *o)
 static int name_model(struct cli_options *o)
 {
     char *name = NULL;
-    const char *what = o->hf_file;
-    if (o->hf_file && !o->hf_repo)
-        return cli_fail_usage("--hf-file %s: it needs the repository, -hf USER/REPO", o->hf_file);
-    if (!o->hf_repo && !o->model_url)
+    const char *what = o->model.hf_file;
+    if (o->model.hf_file && !o->model.hf_repo)
+        return cli_fail_usage("--hf-file %s: it needs the repository, -hf USER/REPO",
+                              o->model.hf_file);
+    if (!o->model.hf_repo && !o->model.url)
         return CLI_EXIT_OK;
-    int n = o->model_url ? asprintf(&name, "%s", o->model_url) :
-                           asprintf(&name, "hf:%.*s%s%s",
-                                    (int)(what ? strcspn(o->hf_repo, ":") : strlen(o->hf_repo)),
-                                    o->hf_repo, what ? ":" : "", what ? what : "");
-    o->model = n < 0 ? NULL : cli_config_keep(o->configuration, name, strlen(name));
+    int n = o->model.url ?
+                asprintf(&name, "%s", o->model.url) :
+                asprintf(&name, "hf:%.*s%s%s",
+                         (int)(what ? strcspn(o->model.hf_repo, ":") : strlen(o->model.hf_repo)),
+                         o->model.hf_repo, what ? ":" : "", what ? what : "");
+    o->model.name = n < 0 ? NULL : cli_config_keep(o->configuration, name, strlen(name));
     if (n >= 0)
         free(name);
-    if (!o->model)
+    if (!o->model.name)
         return cli_fail_memory();
     if (o->command == CLI_BENCH)
-        o->models = (struct cli_texts){ 1, { o->model } };
+        o->model.names = (struct cli_texts){ 1, { o->model.name } };
     return CLI_EXIT_OK;
 }
 

@@ -11,15 +11,15 @@
 int cli_read_system(const struct cli_options *o, struct cli_text *text)
 {
     *text = (struct cli_text){ 0 };
-    if (o->system_prompt_file) {
-        int code = cli_read_file("-sysf", o->system_prompt_file, text);
+    if (o->chat.system_prompt_file) {
+        int code = cli_read_file("-sysf", o->chat.system_prompt_file, text);
         if (code == CLI_EXIT_OK)
             cli_drop_newline(text->bytes, &text->n);
         return code;
     }
-    if (!o->system_prompt || !*o->system_prompt)
+    if (!o->chat.system_prompt || !*o->chat.system_prompt)
         return CLI_EXIT_OK;
-    text->bytes = strdup(o->system_prompt);
+    text->bytes = strdup(o->chat.system_prompt);
     text->n = text->bytes ? strlen(text->bytes) : 0;
     return text->bytes ? CLI_EXIT_OK : cli_fail_memory();
 }
@@ -59,7 +59,7 @@ static enum akunu_status render_without_reasoning(const struct cli_options *o,
     size_t n_usual = 0;
     char *usual = NULL, *kwargs = cli_reasoning_kwargs(o, "off");
     enum akunu_status status =
-        kwargs ? render_messages(template, messages, tools, o->kwargs, &usual, &n_usual) :
+        kwargs ? render_messages(template, messages, tools, o->chat.kwargs, &usual, &n_usual) :
                  AKUNU_ERROR_MEMORY;
     if (status == AKUNU_OK)
         status = render_messages(template, messages, tools, kwargs, prompt, n);
@@ -77,13 +77,14 @@ enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu
                                  size_t *n)
 {
     char *text = cli_json_write(messages, JSON_COMPACT);
-    char *kwargs = o->reasoning ? cli_reasoning_kwargs(o, o->reasoning) : NULL;
+    char *kwargs = o->chat.reasoning ? cli_reasoning_kwargs(o, o->chat.reasoning) : NULL;
     enum akunu_status status = AKUNU_ERROR_MEMORY;
     *prompt = NULL;
-    if (text && o->reasoning_budget == 0)
+    if (text && o->chat.reasoning_budget == 0)
         status = render_without_reasoning(o, template, text, tools, prompt, n);
     else if (text)
-        status = render_messages(template, text, tools, kwargs ? kwargs : o->kwargs, prompt, n);
+        status =
+            render_messages(template, text, tools, kwargs ? kwargs : o->chat.kwargs, prompt, n);
     free(kwargs);
     free(text);
     if (status != AKUNU_OK) {
@@ -139,12 +140,12 @@ bool cli_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *ca
 {
     akunu_prompt_cache_default(cache, sizeof *cache);
     cache->dir = o->load.cache_dir;
-    cache->file = o->prompt_cache;
+    cache->file = o->cache.prompts;
     if (cache->file)
         cache->min_tokens = 0;
-    if (o->prompt_cache_limit > 0)
-        cache->max_bytes = o->prompt_cache_limit;
-    if (o->cache_bytes > 0)
-        cache->max_bytes = (uint64_t)o->cache_bytes;
-    return !o->no_prompt_cache && (cache->file || !o->load.no_cache);
+    if (o->cache.prompts_limit > 0)
+        cache->max_bytes = o->cache.prompts_limit;
+    if (o->cache.prompts_bytes > 0)
+        cache->max_bytes = (uint64_t)o->cache.prompts_bytes;
+    return !o->cache.no_prompts && (cache->file || !o->load.no_cache);
 }

@@ -158,8 +158,8 @@ int cli_ranks_join(struct cli_options *o, struct cli_ranks *out)
     if (akunu_comm_count(&rank) == 1 || o->help || o->version)
         return CLI_EXIT_OK;
     akunu_comm_params_default(&params, sizeof params);
-    if (o->rank_timeout > 0)
-        params.timeout = o->rank_timeout;
+    if (o->model.rank_timeout > 0)
+        params.timeout = o->model.rank_timeout;
     out->comm = join_in_time(&params, rank);
     if (!out->comm)
         return print_failure();

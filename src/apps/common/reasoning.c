@@ -35,12 +35,12 @@ static enum akunu_status find_marks(const struct akunu_template *template,
 
 char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
 {
-    json_t *kwargs = o->kwargs ?
-                         cli_json_read(o->kwargs, strlen(o->kwargs), 0, CLI_JSON_PYTHON, NULL) :
-                         json_object();
-    if (o->kwargs && !cli_json_is_object(kwargs)) { /* the template will refuse it */
+    json_t *kwargs = o->chat.kwargs ? cli_json_read(o->chat.kwargs, strlen(o->chat.kwargs), 0,
+                                                    CLI_JSON_PYTHON, NULL) :
+                                      json_object();
+    if (o->chat.kwargs && !cli_json_is_object(kwargs)) { /* the template will refuse it */
         json_decref(kwargs);
-        return strdup(o->kwargs);
+        return strdup(o->chat.kwargs);
     }
     json_t *all = is_effort(when) ? json_pack("{s:s}", "reasoning_effort", when) : json_object();
     for (size_t i = 0; !is_effort(when) && i < sizeof switches / sizeof *switches; i++)
@@ -55,10 +55,10 @@ char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
 void cli_check_reasoning(const struct cli_options *o, const struct akunu_template *template)
 {
     const char *text = akunu_template_text(template, NULL, false, NULL);
-    if (!o->reasoning || !text)
+    if (!o->chat.reasoning || !text)
         return;
-    if (!strstr(text, is_effort(o->reasoning) ? "reasoning_effort" : "thinking"))
-        cli_aside("--reasoning %s: the chat template has no variable for it", o->reasoning);
+    if (!strstr(text, is_effort(o->chat.reasoning) ? "reasoning_effort" : "thinking"))
+        cli_aside("--reasoning %s: the chat template has no variable for it", o->chat.reasoning);
 }
 
 enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char **prompt,
@@ -89,15 +89,15 @@ int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template
                         const struct akunu_tokenizer *tokenizer, const char *prompt,
                         struct cli_reasoning *reasoning, struct akunu_generation *generation)
 {
-    if (o->reasoning_budget < 0)
+    if (o->chat.reasoning_budget < 0)
         return CLI_EXIT_OK;
     if (find_marks(template, tokenizer, prompt, &reasoning->found) != AKUNU_OK)
         return cli_fail_library();
-    reasoning->found.budget = o->reasoning_budget;
+    reasoning->found.budget = o->chat.reasoning_budget;
     if (!reasoning->found.begin && !reasoning->is_reported) {
         cli_aside("--reasoning-budget %lld has no effect: answers by this chat template have no "
                   "reasoning",
-                  (long long)o->reasoning_budget);
+                  (long long)o->chat.reasoning_budget);
         reasoning->is_reported = true;
     }
     generation->reasoning = &reasoning->found;

@@ -49,14 +49,14 @@ static bool parse_bias(const char *text, struct akunu_logit_bias *out)
 
 static int set_bias(const struct cli_options *o, struct cli_sampling *s)
 {
-    for (size_t i = 0; i < o->logit_bias.n; i++)
-        if (!parse_bias(o->logit_bias.values[i], &s->bias[i]))
+    for (size_t i = 0; i < o->text.logit_bias.n; i++)
+        if (!parse_bias(o->text.logit_bias.values[i], &s->bias[i]))
             return cli_fail_usage("--logit-bias %s: expected a token's id and what is added to its "
                                   "logit: 15043+1, 15043-0.5, 15043-inf (never), "
                                   "15043+inf (always)",
-                                  o->logit_bias.values[i]);
+                                  o->text.logit_bias.values[i]);
     s->params.logit_bias = s->bias;
-    s->params.n_logit_bias = o->logit_bias.n;
+    s->params.n_logit_bias = o->text.logit_bias.n;
     return CLI_EXIT_OK;
 }
 
@@ -64,10 +64,10 @@ static int set_bias(const struct cli_options *o, struct cli_sampling *s)
 static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
 {
     size_t n = 0;
-    if (o->dry_sequence_breakers.n == 0)
+    if (o->text.dry_sequence_breakers.n == 0)
         return CLI_EXIT_OK;
-    for (size_t i = 0; i < o->dry_sequence_breakers.n; i++) {
-        const char *text = o->dry_sequence_breakers.values[i];
+    for (size_t i = 0; i < o->text.dry_sequence_breakers.n; i++) {
+        const char *text = o->text.dry_sequence_breakers.values[i];
         if (strcmp(text, "none") == 0) {
             n = 0;
             continue;
@@ -88,7 +88,7 @@ int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
 {
     struct akunu_sampling *p = &s->params;
     *p = o->sampling;
-    p->seed = (uint64_t)(o->seed >= 0 ? o->seed : make_random_seed());
+    p->seed = (uint64_t)(o->text.seed >= 0 ? o->text.seed : make_random_seed());
     int code = set_bias(o, s);
     if (code == CLI_EXIT_OK)
         code = set_breakers(o, s);
@@ -111,8 +111,8 @@ int cli_check_bias(const struct cli_sampling *s, const struct akunu_model *model
 
 int cli_check_stops(const struct cli_options *o)
 {
-    for (size_t i = 0; i < o->stops.n; i++)
-        if (!*o->stops.values[i])
+    for (size_t i = 0; i < o->text.stops.n; i++)
+        if (!*o->text.stops.values[i])
             return cli_fail_usage(
                 "-r \"\": an empty text would end every answer; expected what the "
                 "text is to end before");
@@ -123,8 +123,8 @@ struct akunu_generation cli_generation(const struct cli_options *o,
                                        const struct cli_sampling *sampling)
 {
     struct akunu_generation generation = o->generation;
-    generation.stops = o->stops.values;
-    generation.n_stops = o->stops.n;
+    generation.stops = o->text.stops.values;
+    generation.n_stops = o->text.stops.n;
     generation.sampling = &sampling->params;
     return generation;
 }

@@ -91,7 +91,7 @@ int cli_load_vad(const struct cli_options *o, const char *model_path, bool is_re
     char *models = cli_models_folder();
     if (!models)
         return cli_fail_memory();
-    char *path = find_path(o->vad_model, model_path, models);
+    char *path = find_path(o->speech.vad_model, model_path, models);
     *out = path ? akunu_vad_load(path) : NULL;
     int code = *out || !is_required ? CLI_EXIT_OK : CLI_EXIT_MODEL;
     if (path && !*out && is_required)

@@ -94,7 +94,7 @@ bool server_chat_set_tools(struct server_chat *r, const json_t *tools)
 bool server_chat_read_kwargs(struct server_chat *r)
 {
     const json_t *found = json_object_get(r->body, "chat_template_kwargs");
-    const char *flag = r->model->options->kwargs;
+    const char *flag = r->model->options->chat.kwargs;
     if (found && !json_is_null(found) && !cli_json_is_object(found)) {
         server_fail_member(r->x, "chat_template_kwargs", found, "an object");
         return false;
@@ -264,9 +264,9 @@ static bool make_grammar(struct server_chat *r)
     r->params.constraint.choice = r->choice;
     r->params.constraint.parallel = r->parallel;
     struct akunu_reasoning *reasoning = &r->params.reasoning;
-    if (r->model->options->reasoning_budget >= 0 &&
+    if (r->model->options->chat.reasoning_budget >= 0 &&
         akunu_get_reasoning(&reply, reasoning, sizeof *reasoning) == AKUNU_OK) {
-        reasoning->budget = r->model->options->reasoning_budget;
+        reasoning->budget = r->model->options->chat.reasoning_budget;
         r->params.generation.reasoning = reasoning;
     }
     r->params.generation.special = true; /* such tokens mark reasoning and calls */

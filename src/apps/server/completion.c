@@ -271,7 +271,7 @@ static bool read_prompts(struct server_model *m, struct http_exchange *x, const 
 {
     return server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
                                AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, NULL,
-                               (size_t)m->options->queue, out);
+                               (size_t)m->options->server.queue, out);
 }
 
 static bool read_gaps(struct server_model *m, struct http_exchange *x, const json_t *body,

@@ -101,7 +101,7 @@ static bool read_prompt(struct server_model *m, struct http_exchange *x, const j
                         struct embeddings *out)
 {
     akunu_embedding_text_default(&out->how, sizeof out->how);
-    out->how.prompt_name = m->options->prompt_name;
+    out->how.prompt_name = m->options->embed.prompt_name;
     if (!server_get_string(x, body, "prompt_name", &out->how.prompt_name))
         return false;
     out->names_prompt = json_is_string(json_object_get(body, "prompt_name"));

@@ -202,7 +202,7 @@ static void queue_encoding(struct server_model *model, struct http_exchange *x, 
 {
     struct server_embedder *m = model->embedder;
     struct server_encoding *e = own;
-    size_t most = (size_t)model->options->queue;
+    size_t most = (size_t)model->options->server.queue;
     pthread_mutex_lock(&m->lock);
     bool fits = m->n_waiting < most;
     if (fits) {

@@ -57,16 +57,16 @@ bool server_read_keys(const struct cli_options *o, struct server_keys *out,
     struct cli_text text = { 0 };
     char shown[CLI_SHOWN_BYTES];
     *out = (struct server_keys){ .n = 0 };
-    bool good = !o->api_key || add_list(out, o->api_key);
+    bool good = !o->server.api_key || add_list(out, o->server.api_key);
     snprintf(why, WHY_BYTES, "at most %d keys are possible", SERVER_KEYS_MAX);
-    if (good && o->api_key && out->n == 0) {
+    if (good && o->server.api_key && out->n == 0) {
         snprintf(why, WHY_BYTES, "--api-key has no key");
         good = false;
     }
-    if (good && o->api_key_file) {
+    if (good && o->server.api_key_file) {
         size_t before = out->n;
-        cli_show_text(o->api_key_file, shown);
-        if (cli_read_file("--api-key-file", o->api_key_file, &text) != CLI_EXIT_OK) {
+        cli_show_text(o->server.api_key_file, shown);
+        if (cli_read_file("--api-key-file", o->server.api_key_file, &text) != CLI_EXIT_OK) {
             snprintf(why, WHY_BYTES, "--api-key-file %s cannot be read", shown);
             good = false;
         } else if (!add_lines(out, text.bytes, text.n)) {

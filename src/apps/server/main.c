@@ -77,7 +77,7 @@ static void report_ready(struct server *s)
                    http_address(s->http));
     else if (m->scheduler)
         cli_report("%s, %u tokens of context, %lld texts at once: %s", m->id,
-                   akunu_scheduler_context(m->scheduler), (long long)m->options->n_sequences,
+                   akunu_scheduler_context(m->scheduler), (long long)m->options->server.n_sequences,
                    http_address(s->http));
     else
         cli_report("%s, for %s: %s", m->id, m->speech ? "speech" : "embeddings",
@@ -117,13 +117,14 @@ static void on_tick(void *user)
 /* Reads the key and the certificate, of which both or none are given. */
 static int read_tls(const struct cli_options *o, struct cli_text *key, struct cli_text *certificate)
 {
-    if (!o->ssl_key_file && !o->ssl_cert_file)
+    if (!o->server.ssl_key_file && !o->server.ssl_cert_file)
         return CLI_EXIT_OK;
-    if (!o->ssl_key_file || !o->ssl_cert_file)
+    if (!o->server.ssl_key_file || !o->server.ssl_cert_file)
         return cli_fail_usage("--ssl-key-file and --ssl-cert-file: one needs the other");
-    int code = cli_read_file("--ssl-key-file", o->ssl_key_file, key);
-    return code == CLI_EXIT_OK ? cli_read_file("--ssl-cert-file", o->ssl_cert_file, certificate) :
-                                 code;
+    int code = cli_read_file("--ssl-key-file", o->server.ssl_key_file, key);
+    return code == CLI_EXIT_OK ?
+               cli_read_file("--ssl-cert-file", o->server.ssl_cert_file, certificate) :
+               code;
 }
 
 static void free_tls(struct cli_text *key, struct cli_text *certificate)
@@ -153,8 +154,8 @@ static void reload_log(struct server *s)
 {
     struct cli_options o;
     if (cli_options_parse(&cli_commands[0], s->argc, s->argv, &o) == CLI_EXIT_OK) {
-        s->is_verbose = o.verbose;
-        s->logs_json = o.log_format == 1;
+        s->is_verbose = o.output.verbose;
+        s->logs_json = o.server.log_format == 1;
     } else {
         cli_warn("the log stays as it was");
     }
@@ -207,7 +208,7 @@ static void raise_open_files(void)
 /* --max-body, or less if --memory leaves less. */
 static size_t max_body(const struct server *s)
 {
-    size_t asked = (size_t)s->options->max_body, most = server_memory_of_buffers(s) / 2;
+    size_t asked = (size_t)s->options->server.max_body, most = server_memory_of_buffers(s) / 2;
     return most > 0 && most < asked ? most : asked;
 }
 
@@ -218,14 +219,14 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
     const struct cli_options *o = s->options;
     const struct http_handlers handlers = { on_check, on_request, exchange_on_end, on_drained,
                                             on_wake,  on_tick,    on_signal,       s };
-    const struct http_params params = { .host = o->host ? o->host : "127.0.0.1",
-                                        .port = (unsigned)o->port,
+    const struct http_params params = { .host = o->server.host ? o->server.host : "127.0.0.1",
+                                        .port = (unsigned)o->server.port,
                                         .listener = server_given_listener(),
                                         .tls_key = key->bytes,
                                         .tls_certificate = certificate->bytes,
                                         .max_body = max_body(s),
                                         .max_buffered = server_memory_of_buffers(s),
-                                        .timeout = (double)o->timeout,
+                                        .timeout = (double)o->server.timeout,
                                         .lock = &s->lock };
     const char *why;
     raise_open_files();
@@ -275,8 +276,8 @@ static int serve(const struct cli_options *o, int argc, char **argv)
     struct server s = { .options = o,
                         .argc = argc,
                         .argv = argv,
-                        .is_verbose = o->verbose,
-                        .logs_json = o->log_format == 1,
+                        .is_verbose = o->output.verbose,
+                        .logs_json = o->server.log_format == 1,
                         .created = (int64_t)time(NULL) };
     struct cli_text key = { 0 }, certificate = { 0 };
     char why[CLI_SHOWN_BYTES * 4];
@@ -308,7 +309,7 @@ int main(int argc, char **argv)
     int n = argc > 0 ? argc - 1 : 0;
     char **arguments = server_hide_keys(n, argv + 1);
     int code = cli_options_parse(&cli_commands[0], n, arguments, &options);
-    cli_set_color((enum cli_color)options.color);
+    cli_set_color((enum cli_color)options.output.color);
     struct cli_ranks ranks = { 0 };
     if (code == CLI_EXIT_OK)
         code = cli_ranks_join(&options, &ranks);

@@ -24,7 +24,7 @@ enum {
 /* Bytes of --memory; 0: no limit. */
 static uint64_t total(const struct server *s)
 {
-    return s->options->memory;
+    return s->options->model.memory;
 }
 
 static uint64_t for_requests(const struct server *s)
@@ -137,7 +137,7 @@ size_t server_memory_of_buffers(const struct server *s)
 
 size_t server_memory_of_unread(const struct server *s)
 {
-    size_t n = (size_t)(s->options->queue + s->options->n_sequences);
+    size_t n = (size_t)(s->options->server.queue + s->options->server.n_sequences);
     size_t bytes = server_memory_of_buffers(s) / n;
     return total(s) == 0 || bytes > UNREAD_MAX ? UNREAD_MAX :
            bytes < UNREAD_MIN                  ? UNREAD_MIN :

@@ -111,7 +111,7 @@ void server_metrics(struct server *s, struct http_exchange *x)
 {
     struct akunu_scheduler_stats stats = sum(s);
     struct server_text t = { 0 };
-    if (!s->options->metrics) {
+    if (!s->options->server.metrics) {
         server_fail(x, 404, NULL, NULL, "--metrics turns this route on");
         return;
     }

@@ -32,7 +32,7 @@ static int open_scheduler(struct server_model *m, const struct akunu_session_par
     struct akunu_scheduler_params params;
     struct akunu_prompt_cache prompts;
     akunu_scheduler_params_default(&params, sizeof params);
-    params.max_waiting = (uint32_t)o->queue;
+    params.max_waiting = (uint32_t)o->server.queue;
     params.max_pass_ratio = 2.0; /* texts go on smoothly while others send prompts */
     if (cli_prompt_cache(o, &prompts))
         params.prompts = &prompts;
@@ -53,7 +53,7 @@ static int open_texts(struct server_model *m)
     if (!m->template)
         return code;
     m->template_text = akunu_template_text(m->template, NULL, false, NULL);
-    session.max_sequences = (uint32_t)m->options->n_sequences;
+    session.max_sequences = (uint32_t)m->options->server.n_sequences;
     session.pool = m->server->pool;
     session.n_threads = 0;
     session.cpus = NULL;
@@ -231,11 +231,14 @@ static int name_first(struct server_model *m)
 {
     const struct cli_options *o = m->options;
     char *path;
-    int code = cli_model_path(o, o->model, &path);
+    int code = cli_model_path(o, o->model.name, &path);
     if (code != CLI_EXIT_OK)
         return code;
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    snprintf(m->id, sizeof m->id, "%s", o->alias ? o->alias : o->preset ? o->preset : file);
+    snprintf(m->id, sizeof m->id, "%s",
+             o->server.alias ? o->server.alias :
+             o->preset       ? o->preset :
+                               file);
     free(path);
     return CLI_EXIT_OK;
 }
@@ -273,7 +276,7 @@ int server_list_models(struct server *s)
         s->models[i].server = s;
         s->models[i].loaded.sequence = -1;
     }
-    s->has_first = o->model || n_presets == 0; /* without any: loading says what is missing */
+    s->has_first = o->model.name || n_presets == 0; /* without any: loading says what is missing */
     if (s->has_first) {
         s->models[s->n_models].options = o;
         code = name_first(&s->models[s->n_models++]);

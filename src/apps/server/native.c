@@ -24,13 +24,13 @@ struct server_commit server_props(struct server_model *m, struct http_exchange *
     (void)body;
     akunu_token bos = akunu_tokenizer_bos(t), eos = akunu_tokenizer_special(t, AKUNU_TOKEN_EOS);
     uint32_t n_ctx = akunu_scheduler_context(m->scheduler);
-    server_answer(x, 200,
-                  json_pack("{s:{s:I}, s:I, s:s, s:s, s:o, s:o, s:s}",
-                            "default_generation_settings", "n_ctx", (json_int_t)n_ctx,
-                            "total_slots", (json_int_t)m->options->n_sequences, "model_alias",
-                            m->id, "chat_template", m->template_text ? m->template_text : "",
-                            "bos_token", server_token_text(m, bos, NULL), "eos_token",
-                            server_token_text(m, eos, NULL), "build_info", akunu_version()));
+    server_answer(
+        x, 200,
+        json_pack("{s:{s:I}, s:I, s:s, s:s, s:o, s:o, s:s}", "default_generation_settings", "n_ctx",
+                  (json_int_t)n_ctx, "total_slots", (json_int_t)m->options->server.n_sequences,
+                  "model_alias", m->id, "chat_template", m->template_text ? m->template_text : "",
+                  "bos_token", server_token_text(m, bos, NULL), "eos_token",
+                  server_token_text(m, eos, NULL), "build_info", akunu_version()));
     return server_answered;
 }
 

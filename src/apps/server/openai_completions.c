@@ -361,7 +361,7 @@ static bool read_request(struct server_model *m, struct http_exchange *x, const 
     return read_completions(x, body, p, a) && server_read_grammar(x, body, p) &&
            server_read_prompts(m, x, "prompt", json_object_get(body, "prompt"),
                                AKUNU_ADD_SPECIAL | AKUNU_PARSE_SPECIAL, NULL,
-                               (size_t)m->options->queue, &a->prompts);
+                               (size_t)m->options->server.queue, &a->prompts);
 }
 
 struct server_commit server_completions(struct server_model *m, struct http_exchange *x,

@@ -28,7 +28,7 @@ void server_page(struct server *s, struct http_exchange *x)
     struct server_text text = { 0 };
     unsigned char random[16];
     char nonce[2 * sizeof random + 1], policy[512];
-    if (s->options->no_ui) {
+    if (s->options->server.no_ui) {
         server_fail(x, 404, NULL, NULL, "--no-ui turns this page off");
         return;
     }

@@ -207,7 +207,7 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
     p->stream = p->include_usage = p->prompt_logprobs = false;
     p->grammar = NULL;
     p->constraint = (struct cli_constraint){ .grammar = NULL };
-    p->timeout = (double)m->options->timeout;
+    p->timeout = (double)m->options->server.timeout;
     bool ignore = p->sampling.ignore_end;
     if (!read_numbers(x, body, &p->sampling) || !read_seed(x, body, &p->sampling) ||
         !read_bias(m, x, body, p) || !read_stops(x, body, p) ||

@@ -191,7 +191,7 @@ static bool check_host(struct http_exchange *x, const struct server *s)
     if (!host || s->keys.n > 0)
         return true;
     size_t n = host_length(host);
-    if (is_own_host(host, n) || is_listed(s->options->allowed_hosts, host, n))
+    if (is_own_host(host, n) || is_listed(s->options->server.allowed_hosts, host, n))
         return true;
     server_fail(x, 403, NULL, NULL,
                 "the Host is not allowed: --allowed-hosts lists others than "
@@ -204,7 +204,7 @@ static bool check_origin(struct http_exchange *x, const struct server *s)
     const char *origin = http_header(x, "Origin"), *host = http_header(x, "Host");
     if (!origin)
         return true;
-    if (is_listed(s->options->cors_origins, origin, strlen(origin))) {
+    if (is_listed(s->options->server.cors_origins, origin, strlen(origin))) {
         http_add_header(x, "Access-Control-Allow-Origin", origin);
         http_add_header(x, "Vary", "Origin");
         return true;
@@ -469,7 +469,7 @@ void server_end_waiting(struct server_model *m, bool good)
 
 void server_expire_waiters(struct server_model *m)
 {
-    double timeout = (double)m->server->options->timeout;
+    double timeout = (double)m->server->options->server.timeout;
     for (struct server_waiter *w = m->waiters, *next; w; w = next) {
         next = w->next;
         if (timeout > 0.0 && http_age(w->x) > timeout) {

@@ -49,7 +49,7 @@ static void list_slots(struct server_model *m, struct http_exchange *x, void *ow
         is_free |= slot.request == 0;
         json_array_append_new(list, slot_json(m, i, &slot));
     }
-    if (m->options->no_slots)
+    if (m->options->server.no_slots)
         server_fail(x, 404, NULL, NULL, "there is no route /slots: --no-slots");
     else if (!is_free && fail && strcmp(fail, "0") != 0)
         server_fail(x, 503, NULL, NULL, "all %zu slots are taken", json_array_size(list));

@@ -70,7 +70,7 @@ struct server_transcription *server_transcription_new(struct server_model *m,
                                                       struct akunu_audio *audio, void *own)
 {
     struct server_transcription *t = calloc(1, sizeof *t);
-    double timeout = (double)m->server->options->timeout;
+    double timeout = (double)m->server->options->server.timeout;
     if (!t) {
         akunu_audio_free(audio);
         free(own);
@@ -91,7 +91,7 @@ static void queue_transcription(struct server_model *m, struct http_exchange *x,
 {
     struct server_speech *s = m->speech;
     struct server_transcription *t = own;
-    size_t most = (size_t)m->options->queue;
+    size_t most = (size_t)m->options->server.queue;
     pthread_mutex_lock(&s->lock);
     bool fits = s->n_waiting < most;
     if (fits) {

@@ -302,7 +302,7 @@ static bool read_transcription(struct server_model *m, struct http_exchange *x, 
 {
     double temperature, step, audio_context, context_max = m->loaded.info.encoder_context;
     *params = m->options->transcription;
-    if (m->options->no_fallback)
+    if (m->options->speech.no_fallback)
         params->temperature_step = 0.0f;
     temperature = (double)params->temperature;
     step = (double)params->temperature_step;

@@ -11,7 +11,7 @@ enum { MS_MAX = 600000, SPEECH_S_MAX = 3600, OVERLAP_S_MAX = 60 };
 int server_open_vad(struct server_model *m)
 {
     const struct cli_options *o = m->options;
-    return cli_load_vad(o, m->loaded.path, o->vad || o->vad_model, &m->vad);
+    return cli_load_vad(o, m->loaded.path, o->speech.vad || o->speech.vad_model, &m->vad);
 }
 
 static bool read_integer(struct http_exchange *x, const json_t *object, const char *name,
@@ -117,7 +117,7 @@ static bool read_fields(struct http_exchange *x, const json_t *form, bool *on,
 bool server_read_vad(struct server_model *m, struct http_exchange *x, const json_t *form,
                      const struct akunu_vad **vad, struct akunu_vad_params *out)
 {
-    bool on = m->options->vad;
+    bool on = m->options->speech.vad;
     *out = m->options->vad_params;
     if (!read_strategy(x, form, &on, out) || !read_fields(x, form, &on, out))
         return false;

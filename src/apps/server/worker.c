@@ -63,7 +63,7 @@ static bool can_be_handled_here(const struct server *s, struct http_exchange *x)
 {
     size_t n;
     http_body(x, &n);
-    return n <= SMALL_BYTES && !(s->worker.is_busy && s->options->memory > 0);
+    return n <= SMALL_BYTES && !(s->worker.is_busy && s->options->model.memory > 0);
 }
 
 void server_handle(struct server *s, struct http_exchange *x)

@@ -182,8 +182,8 @@ static int measure_test(struct bench *b, const struct cli_bench_test *test, doub
     int code = fill_context(b, test);
     if (code == CLI_EXIT_OK)
         code = run_once(b, test, WARM_UP_TOKENS, &seconds);
-    for (int64_t i = 0; code == CLI_EXIT_OK && i < o->repetitions; i++) {
-        cli_progress_show(&progress, name, (double)i / (double)o->repetitions);
+    for (int64_t i = 0; code == CLI_EXIT_OK && i < o->bench.repetitions; i++) {
+        cli_progress_show(&progress, name, (double)i / (double)o->bench.repetitions);
         code = run_once(b, test, INT64_MAX, &seconds);
         samples[i] =
             (double)((test->n_prompt + test->n_generate) * test->n_sequences) / fmax(seconds, 1e-9);
@@ -227,21 +227,21 @@ static int run_test(const struct cli_bench_test *test, void *user)
     const struct cli_options *o = b->report->options;
     struct akunu_roofline roof = { 0 };
     char name[CLI_BENCH_NAME_BYTES];
-    double *samples = malloc((size_t)o->repetitions * sizeof *samples);
+    double *samples = malloc((size_t)o->bench.repetitions * sizeof *samples);
     if (!samples)
         return cli_fail_memory();
     cli_bench_name(test, name);
     bool known = measure_bounds(b, test, &roof);
     int code = measure_test(b, test, samples, name);
     struct cli_bench_breakdown breakdown = { .roof = roof };
-    if (code == CLI_EXIT_OK && o->breakdown)
+    if (code == CLI_EXIT_OK && o->bench.breakdown)
         code = break_down(b, test, &breakdown);
     if (code == CLI_EXIT_OK) {
         struct cli_bench_result result = { .test = *test,
                                            .samples = samples,
-                                           .n_samples = (size_t)o->repetitions,
+                                           .n_samples = (size_t)o->bench.repetitions,
                                            .roofline_percent = NAN,
-                                           .breakdown = o->breakdown ? &breakdown : NULL };
+                                           .breakdown = o->bench.breakdown ? &breakdown : NULL };
         if (known && measure_bounds(b, test, &roof))
             result.roofline_percent =
                 roofline_percent(b, test, &roof, cli_bench_median(samples, result.n_samples));
@@ -259,16 +259,17 @@ static int each_test(const struct cli_options *o,
                      int (*visit)(const struct cli_bench_test *test, void *user), void *user)
 {
     int code = CLI_EXIT_OK;
-    for (size_t d = 0; d < o->depth.n; d++) {
-        struct cli_bench_test test = { .depth = o->depth.values[d], .n_sequences = 1 };
-        for (size_t i = 0; i < o->n_prompt.n && code == CLI_EXIT_OK; i++) {
-            test.n_prompt = o->n_prompt.values[i];
+    for (size_t d = 0; d < o->bench.depth.n; d++) {
+        struct cli_bench_test test = { .depth = o->bench.depth.values[d], .n_sequences = 1 };
+        for (size_t i = 0; i < o->bench.n_prompt.n && code == CLI_EXIT_OK; i++) {
+            test.n_prompt = o->bench.n_prompt.values[i];
             code = test.n_prompt > 0 ? visit(&test, user) : CLI_EXIT_OK;
         }
         test.n_prompt = 0;
-        for (size_t i = 0; i < o->n_generate.n * o->n_parallel.n && code == CLI_EXIT_OK; i++) {
-            test.n_generate = o->n_generate.values[i / o->n_parallel.n];
-            test.n_sequences = o->n_parallel.values[i % o->n_parallel.n];
+        for (size_t i = 0; i < o->bench.n_generate.n * o->bench.n_parallel.n && code == CLI_EXIT_OK;
+             i++) {
+            test.n_generate = o->bench.n_generate.values[i / o->bench.n_parallel.n];
+            test.n_sequences = o->bench.n_parallel.values[i % o->bench.n_parallel.n];
             code = test.n_generate > 0 ? visit(&test, user) : CLI_EXIT_OK;
         }
     }
@@ -345,11 +346,11 @@ static int run_sessions(struct bench *b, const struct cli_options *o, const stru
 {
     int code = CLI_EXIT_OK;
     fill_ids(b, e->length);
-    for (size_t t = 0; t == 0 || t < o->thread_counts.n; t++) {
-        for (size_t i = 0; (i == 0 || i < o->batches.n) && code == CLI_EXIT_OK; i++) {
+    for (size_t t = 0; t == 0 || t < o->bench.thread_counts.n; t++) {
+        for (size_t i = 0; (i == 0 || i < o->bench.batches.n) && code == CLI_EXIT_OK; i++) {
             struct cli_options one = *o;
-            one.session.n_threads = (unsigned)value_or_0(&o->thread_counts, t);
-            one.session.batch = (uint32_t)value_or_0(&o->batches, i);
+            one.session.n_threads = (unsigned)value_or_0(&o->bench.thread_counts, t);
+            one.session.batch = (uint32_t)value_or_0(&o->bench.batches, i);
             if (one.session.batch > 0 && one.session.batch < e->sequences) {
                 cli_warn("-b %u: raised to %lld, a token of each sequence", one.session.batch,
                          (long long)e->sequences);
@@ -370,7 +371,7 @@ static int run_model(const struct cli_options *o, const struct extent *e,
     int code = CLI_EXIT_OK;
     report->options = o;
     report->loaded = &loaded;
-    if (o->time_load)
+    if (o->bench.load)
         code = cli_bench_loading(o, report);
     report->loaded = &loaded;
     if (code == CLI_EXIT_OK && e->length > 0)
@@ -401,7 +402,7 @@ static int show_profile(const struct cli_options *o)
     struct cli_model_session loaded = { .sequence = -1 };
     struct cli_output out = cli_output_stdout();
     struct cli_options one = *o;
-    one.model = o->models.n ? o->models.values[0] : NULL;
+    one.model.name = o->model.names.n ? o->model.names.values[0] : NULL;
     int code = cli_load_model(&one, &loaded);
     if (code == CLI_EXIT_OK)
         cli_output_text(&out, akunu_model_profile(loaded.model));
@@ -413,9 +414,9 @@ static int show_profile(const struct cli_options *o)
 static int check_models(const struct cli_options *o)
 {
     int code = CLI_EXIT_OK;
-    for (size_t i = 0; i < o->models.n && code == CLI_EXIT_OK; i++) {
+    for (size_t i = 0; i < o->model.names.n && code == CLI_EXIT_OK; i++) {
         char *path;
-        code = cli_model_path(o, o->models.values[i], &path);
+        code = cli_model_path(o, o->model.names.values[i], &path);
         if (code != CLI_EXIT_OK)
             return code;
         struct akunu_file *file = akunu_file_open(path);
@@ -431,19 +432,19 @@ int cli_bench(const struct cli_options *o)
 {
     struct cli_bench_context report = { .options = o,
                                         .out = cli_output_stdout(),
-                                        .json = o->json || o->form >= CLI_FORM_JSON };
+                                        .json = o->output.json || o->output.form >= CLI_FORM_JSON };
     struct extent e = { 0 };
-    int code = cli_check_mode(o, o->tune ? CLI_MODE_TUNE : CLI_MODE_MEASURE);
+    int code = cli_check_mode(o, o->bench.tune ? CLI_MODE_TUNE : CLI_MODE_MEASURE);
     if (code == CLI_EXIT_OK)
         code = check_models(o);
     if (code != CLI_EXIT_OK)
         return code;
-    if (o->tune)
+    if (o->bench.tune)
         return cli_bench_tune(o);
-    if (o->profile_show)
+    if (o->bench.profile_show)
         return show_profile(o);
     each_test(o, extend, &e);
-    if (e.length == 0 && !o->time_load)
+    if (e.length == 0 && !o->bench.load)
         return cli_fail_usage("nothing to measure: -p and -n are both 0, and no --load");
     if (e.tokens > INT32_MAX)
         return cli_fail_usage("-np and -d: the sequences have %lld tokens together",
@@ -451,20 +452,20 @@ int cli_bench(const struct cli_options *o)
     if (o->session.context > 0 && e.tokens > o->session.context)
         return cli_fail("the longest test has %lld tokens and the context holds %u (-c)",
                         (long long)e.tokens, o->session.context);
-    if (o->breakdown && o->form == CLI_FORM_CSV)
+    if (o->bench.breakdown && o->output.form == CLI_FORM_CSV)
         return cli_fail_usage("--breakdown: not possible as CSV; use -o md or -o json");
-    if (o->breakdown && o->load.backend && strcmp(o->load.backend, "cpu") != 0)
+    if (o->bench.breakdown && o->load.backend && strcmp(o->load.backend, "cpu") != 0)
         return cli_fail_usage("--breakdown: only the cpu backend measures its operations");
     char *tables = NULL;
     size_t tables_bytes = 0;
     if (!(report.tables.file = open_memstream(&tables, &tables_bytes)))
         return cli_fail_memory();
     cli_bench_begin(&report);
-    for (size_t i = 0; (i == 0 || i < o->models.n) && code == CLI_EXIT_OK; i++) {
+    for (size_t i = 0; (i == 0 || i < o->model.names.n) && code == CLI_EXIT_OK; i++) {
         struct cli_options one = *o;
-        one.model = i < o->models.n ? o->models.values[i] : NULL;
-        one.session.n_threads = (unsigned)find_largest(&o->thread_counts); /* for --load */
-        one.session.batch = (uint32_t)find_largest(&o->batches);
+        one.model.name = i < o->model.names.n ? o->model.names.values[i] : NULL;
+        one.session.n_threads = (unsigned)find_largest(&o->bench.thread_counts); /* for --load */
+        one.session.batch = (uint32_t)find_largest(&o->bench.batches);
         code = run_model(&one, &e, &report);
     }
     report.options = o; /* run_model had it point to `one` */

@@ -65,7 +65,7 @@ void cli_bench_row(struct cli_bench_context *context, const struct cli_bench_res
 void cli_bench_load_row(struct cli_bench_context *context, const struct cli_bench_load *result);
 void cli_bench_end(struct cli_bench_context *context);
 
-/* bench_load.c: times loading options->model, cold and warm, and reports both. */
+/* bench_load.c: times loading options->model.name, cold and warm, and reports both. */
 int cli_bench_loading(const struct cli_options *options, struct cli_bench_context *report);
 
 /* bench_breakdown.c: reads a session's times into rows, n and sum, and shows them: as a table, or

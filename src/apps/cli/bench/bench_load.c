@@ -129,7 +129,7 @@ static int load_once(const struct cli_options *o, struct cli_model_session *load
 static int time_loads(const struct cli_options *o, const char *path, bool cold, double *seconds,
                       struct cli_bench_context *report)
 {
-    size_t n = (size_t)o->repetitions;
+    size_t n = (size_t)o->bench.repetitions;
     double *ready = seconds, *first = seconds + n, kept = 0.0;
     struct cli_model_session loaded = { .sequence = -1 };
     int code = CLI_EXIT_OK;
@@ -160,9 +160,9 @@ static int time_loads(const struct cli_options *o, const char *path, bool cold, 
 int cli_bench_loading(const struct cli_options *o, struct cli_bench_context *report)
 {
     struct cli_model_session loaded = { .sequence = -1 };
-    double ready, first, *seconds = malloc(2 * (size_t)o->repetitions * sizeof *seconds);
+    double ready, first, *seconds = malloc(2 * (size_t)o->bench.repetitions * sizeof *seconds);
     char *path = NULL;
-    int code = seconds ? cli_model_path(o, o->model, &path) : cli_fail_memory();
+    int code = seconds ? cli_model_path(o, o->model.name, &path) : cli_fail_memory();
     if (code == CLI_EXIT_OK) /* untimed: it may pack first */
         code = load_once(o, &loaded, &ready, &first);
     cli_unload(&loaded);

@@ -128,7 +128,7 @@ static void json_print(struct cli_bench_context *c, json_t *row)
         row = NULL;
     }
     json_decref(common);
-    bool lines = c->options->form == CLI_FORM_JSONL;
+    bool lines = c->options->output.form == CLI_FORM_JSONL;
     cli_output_text(&c->out, c->n_rows && !lines ? ",\n " : "");
     cli_json_print(&c->out, row);
     cli_output_text(&c->out, lines ? "\n" : "");
@@ -171,8 +171,8 @@ static void json_load_row(struct cli_bench_context *c, const struct cli_bench_lo
 void cli_bench_begin(struct cli_bench_context *c)
 {
     if (c->json) {
-        cli_output_text(&c->out, c->options->form == CLI_FORM_JSONL ? "" : "[");
-    } else if (c->options->form == CLI_FORM_CSV) {
+        cli_output_text(&c->out, c->options->output.form == CLI_FORM_JSONL ? "" : "[");
+    } else if (c->options->output.form == CLI_FORM_CSV) {
         cli_output_text(&c->out, "test,n_prompt,n_gen,n_depth,avg_ts,stddev_ts,roofline_percent,"
                                  "weight_type,cpu,n_threads,median_ts,"
                                  "n_parallel,n_batch,ready_seconds,first_token_seconds,model\n");
@@ -204,7 +204,7 @@ void cli_bench_row(struct cli_bench_context *c, const struct cli_bench_result *r
     cli_bench_name(&r->test, name);
     if (c->json) {
         json_row(c, r, name);
-    } else if (c->options->form == CLI_FORM_CSV) {
+    } else if (c->options->output.form == CLI_FORM_CSV) {
         cli_output_format(
             &c->out, "%s,%lld,%lld,%lld,%.6g,%.6g,%s,%s,%s,%u,%.6g,%lld,%u,,,", name,
             (long long)r->test.n_prompt, (long long)r->test.n_generate, (long long)r->test.depth,
@@ -232,7 +232,7 @@ void cli_bench_load_row(struct cli_bench_context *c, const struct cli_bench_load
            first = cli_bench_median(r->first, r->n_samples);
     if (c->json) {
         json_load_row(c, r, name);
-    } else if (c->options->form == CLI_FORM_CSV) {
+    } else if (c->options->output.form == CLI_FORM_CSV) {
         cli_output_format(&c->out, "%s,0,0,0,,,,%s,%s,%u,,1,%u,%.6g,%.6g,", name, info->weight_type,
                           info->cpu, akunu_session_threads(c->loaded->session),
                           (unsigned)akunu_session_batch(c->loaded->session), ready, first);
@@ -247,6 +247,6 @@ void cli_bench_load_row(struct cli_bench_context *c, const struct cli_bench_load
 
 void cli_bench_end(struct cli_bench_context *c)
 {
-    if (c->json && c->options->form != CLI_FORM_JSONL)
+    if (c->json && c->options->output.form != CLI_FORM_JSONL)
         cli_output_text(&c->out, "]\n");
 }

@@ -158,8 +158,8 @@ static int tune_model(const struct cli_options *o, const char *path, struct akun
     struct cli_model_session loaded = { .sequence = -1 };
     struct tuning t = { .options = &one,
                         .loaded = &loaded,
-                        .n_rounds = (int)(o->repetitions + 1) / 2 };
-    one.model = o->models.values[0];
+                        .n_rounds = (int)(o->bench.repetitions + 1) / 2 };
+    one.model.name = o->model.names.values[0];
     one.load.profile = path;
     one.session.n_threads = 0;
     int code = cli_load_model(&one, &loaded);
@@ -215,9 +215,9 @@ int cli_bench_tune(const struct cli_options *o)
     struct akunu_profile profile = { .size = sizeof profile };
     struct cli_progress progress = cli_progress_begin();
     char own[PATH_BYTES];
-    const char *path = o->profile_out ? o->profile_out : own;
-    int code = o->profile_out ? CLI_EXIT_OK : make_profile_path(own);
-    if (code == CLI_EXIT_OK && o->models.n > 1)
+    const char *path = o->bench.profile_out ? o->bench.profile_out : own;
+    int code = o->bench.profile_out ? CLI_EXIT_OK : make_profile_path(own);
+    if (code == CLI_EXIT_OK && o->model.names.n > 1)
         code = cli_fail_usage("--tune takes one model");
     if (code == CLI_EXIT_OK)
         code = try_to_write(path);
@@ -227,8 +227,9 @@ int cli_bench_tune(const struct cli_options *o)
         return cli_fail_library();
     akunu_tune_params_default(&params, sizeof params);
     params.cpu = o->load.cpu;
-    params.n_threads = o->thread_counts.n ? (unsigned)o->thread_counts.values[0] : chip.cores;
-    params.n_runs = (unsigned)o->repetitions;
+    params.n_threads =
+        o->bench.thread_counts.n ? (unsigned)o->bench.thread_counts.values[0] : chip.cores;
+    params.n_runs = (unsigned)o->bench.repetitions;
     params.progress = show_progress;
     params.user = &progress;
     enum akunu_status status = akunu_profile_tune(&params, &profile, sizeof profile);
@@ -237,7 +238,7 @@ int cli_bench_tune(const struct cli_options *o)
         status = akunu_profile_write(&profile, path);
     if (status != AKUNU_OK)
         return cli_fail_library();
-    if (o->models.n == 1) {
+    if (o->model.names.n == 1) {
         code = tune_model(o, path, &profile);
         if (code == CLI_EXIT_OK && akunu_profile_write(&profile, path) != AKUNU_OK)
             code = cli_fail_library();

@@ -26,7 +26,7 @@ static void recall(const char *line, void *user)
 
 static void open_history(struct cli_chat *chat)
 {
-    if (!cli_line_has_history(chat->editor) || chat->options->no_history)
+    if (!cli_line_has_history(chat->editor) || chat->options->chat.no_history)
         return;
     chat->history = cli_history_path();
     if (chat->history)
@@ -144,7 +144,7 @@ static int converse(struct cli_chat *chat)
 {
     bool warned = false;
     int code = CLI_EXIT_OK;
-    while (!chat->quit && !(chat->options->single_turn && chat->n_answers > 0)) {
+    while (!chat->quit && !(chat->options->chat.single_turn && chat->n_answers > 0)) {
         struct cli_text text = { 0 };
         enum cli_line result;
         if (cli_line_is_typed(chat->editor))
@@ -193,7 +193,7 @@ static int take_first(struct cli_chat *chat)
 {
     const struct cli_options *o = chat->options;
     struct cli_text text = { 0 };
-    if (!o->prompt && !o->file)
+    if (!o->prompt.text && !o->prompt.file)
         return CLI_EXIT_OK;
     int code = cli_read_prompt(o, "a message", &text);
     if (code == CLI_EXIT_OK && cli_line_is_typed(chat->editor)) {

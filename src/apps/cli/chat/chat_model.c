@@ -58,13 +58,13 @@ static int read_model_name(const struct cli_chat *chat, const char *name, struct
     free(path);
     if (!kept)
         return cli_fail_memory();
-    o->model = kept;
+    o->model.name = kept;
     if (cli_config_has_preset(o->configuration, kept)) {
-        o->model = cli_config_model(o->configuration, kept);
+        o->model.name = cli_config_model(o->configuration, kept);
         cli_aside("of the preset %s, only the model is taken", kept);
     }
-    o->override_kv = o->ignore_keys = (struct cli_texts){ 0 };
-    o->chat_template = o->chat_template_file = NULL;
+    o->model.override_kv = o->model.ignore_keys = (struct cli_texts){ 0 };
+    o->chat.template = o->chat.template_file = NULL;
     return CLI_EXIT_OK;
 }
 

@@ -126,7 +126,7 @@ static int change(struct cli_chat *chat, const struct cli_flag *flag, const char
     }
     *chat->options = changed;
     chat->generation.max_tokens = changed.generation.max_tokens;
-    if (flag->offset == offsetof(struct cli_options, seed))
+    if (flag->offset == offsetof(struct cli_options, text.seed))
         chat->seed = (int64_t)chat->sampling.params.seed;
     cli_aside("%s %s", flag->name, cli_chat_value(flag, chat->options, shown));
     return code;

@@ -27,9 +27,9 @@ static void show_template(const struct cli_chat *chat)
     const struct cli_options *o = chat->options;
     size_t n = 0;
     akunu_template_text(chat->template, NULL, false, &n);
-    if (o->chat_template_file)
-        cli_report("template  from %s, %zu bytes", o->chat_template_file, n);
-    else if (o->chat_template)
+    if (o->chat.template_file)
+        cli_report("template  from %s, %zu bytes", o->chat.template_file, n);
+    else if (o->chat.template)
         cli_report("template  from --chat-template, %zu bytes", n);
     else if (akunu_template_is_fallback(chat->template))
         cli_report("template  ChatML, since the model has none");
@@ -60,7 +60,7 @@ static void show_sampling(const struct cli_chat *chat)
     static struct cli_options defaults;
     char line[1024] = "", value[CLI_SHOWN_BYTES], usual[CLI_SHOWN_BYTES];
     size_t n = 0;
-    defaults.seed = -1;
+    defaults.text.seed = -1;
     akunu_sampling_default(&defaults.sampling, sizeof defaults.sampling);
     akunu_generation_default(&defaults.generation, sizeof defaults.generation);
     for (size_t i = 0; i < cli_n_flags && n < sizeof line; i++) {

@@ -198,8 +198,8 @@ int cli_chat_answer(struct cli_chat *chat)
         code = keep_prefix(&turn);
     if (code == CLI_EXIT_OK)
         code = cli_answer_begin(&turn.answer, chat->template, chat->loaded, prompt, &chat->out);
-    turn.answer.no_wrap = chat->options->no_wrap;
-    turn.answer.hide_reasoning = chat->options->hide_reasoning;
+    turn.answer.no_wrap = chat->options->chat.no_wrap;
+    turn.answer.hide_reasoning = chat->options->chat.hide_reasoning;
     if (code == CLI_EXIT_OK)
         code = generate_turn(&turn);
     if (!turn.answer.has_text && cli_chat_is_last(chat, "user"))

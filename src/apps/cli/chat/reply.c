@@ -29,13 +29,13 @@ static void on_event(const struct akunu_reply_event *event, void *user)
 {
     struct cli_reply *r = user;
     cli_reply_follow_call(r, event);
-    if (r->no_memory || (r->options->hide_reasoning && event->kind == AKUNU_REPLY_REASONING))
+    if (r->no_memory || (r->options->chat.hide_reasoning && event->kind == AKUNU_REPLY_REASONING))
         return;
-    if (r->options->stream)
+    if (r->options->chat.stream)
         cli_reply_print_event(r, event);
-    else if (!r->options->json && event->kind == AKUNU_REPLY_CALL_END)
+    else if (!r->options->output.json && event->kind == AKUNU_REPLY_CALL_END)
         write_call(r);
-    else if (!r->options->json)
+    else if (!r->options->output.json)
         cli_answer_write(&r->answer, event);
 }
 
@@ -85,8 +85,8 @@ static int begin_answer(struct cli_reply *r)
         return cli_fail_library();
 
     akunu_tool_grammar_params_default(&calls, sizeof calls);
-    calls.choice = o->tool_choice;
-    calls.lax = o->schema_lax;
+    calls.choice = o->chat.tool_choice;
+    calls.lax = o->grammar.schema_lax;
     calls.log = on_log;
     calls.content = r->content;
     if (akunu_grammar_from_tools(&params, &calls, &r->grammar) == AKUNU_OK) {
@@ -95,7 +95,7 @@ static int begin_answer(struct cli_reply *r)
     }
     if (akunu_last_status() == AKUNU_ERROR_MEMORY)
         return cli_fail_memory();
-    return cli_fail_usage("--tools %s: %s", o->tools ? o->tools : "", akunu_last_error());
+    return cli_fail_usage("--tools %s: %s", o->chat.tools ? o->chat.tools : "", akunu_last_error());
 }
 
 /* ---- Generating --------------------------------------------------------- */
@@ -116,7 +116,7 @@ static int finish_reply(struct cli_reply *r, enum akunu_status status, struct ak
     if (status != AKUNU_OK && !cancelled)
         return cli_fail_library();
     print_notes(r);
-    if (r->options->json)
+    if (r->options->output.json)
         cli_reply_print_end(r, result, cancelled);
     cli_output_flush(&r->out);
     if (!cancelled && result->stop == AKUNU_STOP_CONTEXT)
@@ -153,14 +153,14 @@ static int generate_reply(struct cli_reply *r)
 /* ---- Setting up --------------------------------------------------------- */
 static int check_flags(const struct cli_options *o)
 {
-    if (!o->messages)
+    if (!o->chat.messages)
         return cli_fail_usage("the conversation is missing: give it with --messages FILE (- is "
                               "standard input); 'akunu-cli run' chats on the terminal");
-    if (o->stream && !o->json)
+    if (o->chat.stream && !o->output.json)
         return cli_fail_usage("--stream needs --json; without it the text streams anyway");
-    if (o->tool_choice && !o->tools)
-        return cli_fail_usage("--tool-choice %s needs --tools FILE", o->tool_choice);
-    if (o->tools && strcmp(o->tools, "-") == 0 && strcmp(o->messages, "-") == 0)
+    if (o->chat.tool_choice && !o->chat.tools)
+        return cli_fail_usage("--tool-choice %s needs --tools FILE", o->chat.tool_choice);
+    if (o->chat.tools && strcmp(o->chat.tools, "-") == 0 && strcmp(o->chat.messages, "-") == 0)
         return cli_fail_usage("--messages - and --tools -: only one of them can be standard input");
     return cli_check_stops(o);
 }
@@ -229,7 +229,7 @@ int cli_chat(const struct cli_options *o)
     int code = set_up(&r);
     if (code == CLI_EXIT_OK)
         code = open_model(&r);
-    if (code == CLI_EXIT_INTERRUPTED && o->json)
+    if (code == CLI_EXIT_INTERRUPTED && o->output.json)
         print_nothing(&r);
     if (code == CLI_EXIT_OK)
         code = generate_reply(&r);

@@ -36,7 +36,7 @@ static json_t *read_list(const char *flag, const char *path, const char *expecte
 
 int cli_reply_read_messages(struct cli_reply *r)
 {
-    const char *path = r->options->messages;
+    const char *path = r->options->chat.messages;
     char why[CLI_PROBLEM_BYTES];
     int code;
     r->messages = read_list("--messages", path, "a list of messages", &code);
@@ -92,17 +92,18 @@ int cli_reply_read_tools(struct cli_reply *r)
 {
     const struct cli_options *o = r->options;
     int code;
-    if (!o->tools)
+    if (!o->chat.tools)
         return CLI_EXIT_OK;
-    json_t *list = read_list("--tools", o->tools, "a list of functions", &code);
+    json_t *list = read_list("--tools", o->chat.tools, "a list of functions", &code);
     if (code == CLI_EXIT_OK && !(r->tools = cli_json_write(list, JSON_COMPACT)))
         code = cli_fail_memory();
     if (code == CLI_EXIT_OK)
-        code = check_tools(o->tools, r->tools);
+        code = check_tools(o->chat.tools, r->tools);
     if (code == CLI_EXIT_OK)
-        code = check_choice(o->tool_choice, list);
+        code = check_choice(o->chat.tool_choice, list);
     /* no call is possible: the model need not see them */
-    if (json_array_size(list) == 0 || (o->tool_choice && strcmp(o->tool_choice, "none") == 0)) {
+    if (json_array_size(list) == 0 ||
+        (o->chat.tool_choice && strcmp(o->chat.tool_choice, "none") == 0)) {
         free(r->tools);
         r->tools = NULL;
     }

@@ -85,7 +85,7 @@ void cli_reply_print_end(struct cli_reply *r, const struct akunu_result *result,
 {
     /* without a reply Ctrl-C came before the prompt was run */
     json_t *message = r->answer.reply ? cli_answer_message(&r->answer) : json_object();
-    if (r->options->hide_reasoning)
+    if (r->options->chat.hide_reasoning)
         json_object_del(message, "reasoning_content");
     bool calls = json_object_get(message, "tool_calls") != NULL;
     json_t *end =
@@ -93,7 +93,7 @@ void cli_reply_print_end(struct cli_reply *r, const struct akunu_result *result,
                   "usage", usage_of(r, result), "timings", timings_of(r, result), "seed",
                   (json_int_t)r->sampling.params.seed);
     json_t *whole =
-        r->options->stream ?
+        r->options->chat.stream ?
             json_object() :
             json_pack("{s:o, s:o, s:o}", "content", member(message, "content", json_null()),
                       "reasoning", member(message, "reasoning_content", json_null()), "tool_calls",

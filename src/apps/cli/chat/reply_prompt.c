@@ -44,7 +44,7 @@ static void warn_if_tools_unseen(const struct cli_reply *r, size_t n)
         return;
     if (n_without == n && memcmp(without, r->prompt, n) == 0)
         cli_warn("--tools %s: the chat template does not show tools to the model",
-                 r->options->tools);
+                 r->options->chat.tools);
     free(without);
 }
 

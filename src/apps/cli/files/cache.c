@@ -106,7 +106,7 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
             return cli_fail_library();
         struct next next = plan_next(o, &e);
         bytes += e.bytes;
-        if (o->json) {
+        if (o->output.json) {
             json_array_append_new(files, json_of(&e, &next));
             continue;
         }
@@ -115,7 +115,7 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
                               "last used", "model, and its next start");
         print_entry(&e, &next, out);
     }
-    if (o->json) {
+    if (o->output.json) {
         json_t *value =
             json_pack("{s:o, s:o}", "folder",
                       cli_json_text(akunu_cache_path(cache), strlen(akunu_cache_path(cache))),
@@ -199,14 +199,14 @@ static int show(const struct cli_options *o, const struct akunu_cache *cache,
     struct akunu_load_params params = o->load;
     struct akunu_load_plan plan;
     char *path;
-    local.offline = true; /* a model that is not here has no next start */
-    int code = cli_model_path(&local, o->model, &path);
+    local.download.offline = true; /* a model that is not here has no next start */
+    int code = cli_model_path(&local, o->model.name, &path);
     if (code != CLI_EXIT_OK)
         return code;
-    params.cache_limit = o->cache_limit;
+    params.cache_limit = o->cache.limit;
     if (akunu_get_load_plan(path, &params, NULL, &plan, sizeof plan) != AKUNU_OK)
         code = cli_fail_library();
-    else if (!o->json)
+    else if (!o->output.json)
         show_text(path, &plan, folder, out);
     else if (cli_json_print(out, show_json(path, &plan, folder)))
         cli_output_text(out, "\n");
@@ -221,9 +221,9 @@ static bool is_to_go(const struct cli_options *o, const struct akunu_cache_entry
 {
     if (e->state == AKUNU_CACHE_BUILDING)
         return false;
-    if (o->all || e->state != AKUNU_CACHE_READY)
+    if (o->cache.all || e->state != AKUNU_CACHE_READY)
         return true;
-    return o->older_than >= 0 && (int64_t)time(NULL) - e->used >= o->older_than * DAY;
+    return o->cache.older_than >= 0 && (int64_t)time(NULL) - e->used >= o->cache.older_than * DAY;
 }
 
 static int prune(const struct cli_options *o, struct akunu_cache *cache, struct cli_output *out)
@@ -244,7 +244,7 @@ static int prune(const struct cli_options *o, struct akunu_cache *cache, struct 
         n++;
         bytes += e.bytes;
     }
-    if (!o->json)
+    if (!o->output.json)
         cli_output_format(out, "removed %zu file%s, %.1f MB\n", n, n == 1 ? "" : "s",
                           (double)bytes / megabyte);
     else if (cli_json_print(out, json_pack("{s:I, s:o}", "removed", (json_int_t)n, "bytes",

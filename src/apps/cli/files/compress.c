@@ -44,13 +44,15 @@ static void report_sizes(const struct akunu_compress_result *r)
 static int report_result(const struct cli_options *o, const struct cli_work *work,
                          const struct akunu_compress_result *r)
 {
-    uint64_t matrices = o->int8 ? r->int8_bytes : o->int4 ? r->int4_bytes : r->int3_bytes;
+    uint64_t matrices = o->quantize.int8 ? r->int8_bytes :
+                        o->quantize.int4 ? r->int4_bytes :
+                                           r->int3_bytes;
     if (r->n_resumed > 0)
         cli_aside("%llu of %llu matrices were there from an interrupted run",
                   (unsigned long long)r->n_resumed, (unsigned long long)r->n_matrices);
-    cli_aside("%s: %.1f MB of matrices and %.1f MB of floats, from %.1f MB, in %.1f s", o->out,
-              megabytes(matrices), megabytes(r->plain_bytes), megabytes(r->source_bytes),
-              cli_seconds() - work->progress.started);
+    cli_aside("%s: %.1f MB of matrices and %.1f MB of floats, from %.1f MB, in %.1f s",
+              o->output.path, megabytes(matrices), megabytes(r->plain_bytes),
+              megabytes(r->source_bytes), cli_seconds() - work->progress.started);
     if (r->min_cosine > 0.0)
         cli_aside("least cosine of a matrix with the source's: %.6f", r->min_cosine);
     report_sizes(r);
@@ -70,41 +72,42 @@ static int fail_limits(const struct akunu_compress_result *r)
 /* ---- The command -------------------------------------------------------- */
 static int compress(const struct cli_options *o, const char *path, const struct cli_text *text)
 {
-    struct cli_work work = { cli_progress_begin(), "compressing", o->verbose };
+    struct cli_work work = { cli_progress_begin(), "compressing", o->output.verbose };
     struct akunu_compress_result result = { 0 };
     struct akunu_compress_params params;
     akunu_compress_params_default(&params, sizeof params);
-    params.encoding = o->int8 ? "int8" : o->int4 ? "int4" : "int3";
-    params.group = o->group_size;
-    params.importance = o->importance;
-    params.awq = o->awq;
+    params.encoding = o->quantize.int8 ? "int8" : o->quantize.int4 ? "int4" : "int3";
+    params.group = o->quantize.group_size;
+    params.importance = o->quantize.importance;
+    params.awq = o->quantize.awq;
     params.text = text->bytes;
     params.n_text = text->n;
-    if (o->max_kl >= 0.0f)
-        params.max_divergence = (double)o->max_kl;
-    if (o->min_top1 >= 0.0f)
-        params.min_agreement = (double)o->min_top1 / 100.0;
-    params.requantize = o->requantize;
+    if (o->quantize.max_kl >= 0.0f)
+        params.max_divergence = (double)o->quantize.max_kl;
+    if (o->quantize.min_top1 >= 0.0f)
+        params.min_agreement = (double)o->quantize.min_top1 / 100.0;
+    params.requantize = o->quantize.requantize;
     params.overwrite = o->convert.overwrite;
     params.n_threads = o->session.n_threads;
     params.progress = cli_work_progress;
     params.log = cli_work_log;
     params.user = &work;
-    enum akunu_status status = akunu_compress(path, o->out, &params, &result, sizeof result);
+    enum akunu_status status =
+        akunu_compress(path, o->output.path, &params, &result, sizeof result);
     cli_progress_end(&work.progress);
     return status == AKUNU_OK ? report_result(o, &work, &result) : fail_limits(&result);
 }
 
 static int check_options(const struct cli_options *o)
 {
-    if (!o->out)
+    if (!o->output.path)
         return cli_fail_usage("no folder to write is given: --outdir DIR");
-    if (!o->int8 && !o->int4 && !o->int3)
+    if (!o->quantize.int8 && !o->quantize.int4 && !o->quantize.int3)
         return cli_fail_usage("no encoding is given: --int8, --int4 or --int3");
-    if (o->int3 && !o->file)
+    if (o->quantize.int3 && !o->prompt.file)
         return cli_fail_usage("--int3 needs a text, on which the result is compared with the "
                               "source: -f FILE");
-    if (!o->file && (o->max_kl >= 0.0f || o->min_top1 >= 0.0f))
+    if (!o->prompt.file && (o->quantize.max_kl >= 0.0f || o->quantize.min_top1 >= 0.0f))
         return cli_fail_usage("--max-kl and --min-top1 need a text: -f FILE");
     return CLI_EXIT_OK;
 }
@@ -114,9 +117,9 @@ int cli_compress(const struct cli_options *o)
     char *path;
     struct cli_text text = { NULL, 0 };
     int code = check_options(o);
-    if (code == CLI_EXIT_OK && o->file)
-        code = cli_read_file("-f", o->file, &text);
-    if (code == CLI_EXIT_OK && (code = cli_model_path(o, o->model, &path)) == CLI_EXIT_OK) {
+    if (code == CLI_EXIT_OK && o->prompt.file)
+        code = cli_read_file("-f", o->prompt.file, &text);
+    if (code == CLI_EXIT_OK && (code = cli_model_path(o, o->model.name, &path)) == CLI_EXIT_OK) {
         code = compress(o, path, &text);
         free(path);
     }

@@ -18,7 +18,7 @@ struct work {
 
 static struct work begin_work(const struct cli_options *o, const char *doing)
 {
-    return (struct work){ .base = { cli_progress_begin(), doing, o->verbose } };
+    return (struct work){ .base = { cli_progress_begin(), doing, o->output.verbose } };
 }
 
 static int end(struct work *work, const char *path, enum akunu_status status)
@@ -38,21 +38,21 @@ static int convert(const struct cli_options *o, const char *path)
 {
     struct work work = begin_work(o, "converting");
     struct akunu_convert_params params = o->convert;
-    params.type = cli_out_type_name(o->out_type);
-    params.override_kv = o->override_kv.values;
-    params.ignore_keys = o->ignore_keys.values;
+    params.type = cli_out_type_name(o->quantize.out_type);
+    params.override_kv = o->model.override_kv.values;
+    params.ignore_keys = o->model.ignore_keys.values;
     params.progress = cli_work_progress;
     params.log = cli_work_log;
     params.user = &work;
-    return end(&work, o->out, akunu_convert(path, o->out, &params));
+    return end(&work, o->output.path, akunu_convert(path, o->output.path, &params));
 }
 
 int cli_convert(const struct cli_options *o)
 {
     char *path;
-    if (!o->out)
+    if (!o->output.path)
         return cli_fail_usage("no file to write is given: --outfile FILE");
-    int code = cli_model_path(o, o->model, &path);
+    int code = cli_model_path(o, o->model.name, &path);
     if (code != CLI_EXIT_OK)
         return code;
     code = convert(o, path);
@@ -94,7 +94,7 @@ static int dry_run(const struct cli_options *o, const char *path,
         return cli_fail_library();
     cli_output_format(&work->out, "%.1f MB of tensors, %.2f bits per weight", work->bytes / 1e6,
                       work->elements > 0.0 ? 8.0 * work->bytes / work->elements : 0.0);
-    if (o->file)
+    if (o->prompt.file)
         cli_output_format(&work->out, ", expected KL divergence %.4f", work->divergence);
     cli_output_text(&work->out, "\n");
     return cli_output_end(&work->out, CLI_EXIT_OK);
@@ -105,19 +105,19 @@ static int read_target(const struct cli_options *o, struct akunu_quantize_params
                        struct cli_text *text)
 {
     *text = (struct cli_text){ NULL, 0 };
-    params->target_bits = (double)o->target_bits;
-    if (o->target_size && !cli_parse_size(o->target_size, &params->target_bytes))
+    params->target_bits = (double)o->quantize.target_bits;
+    if (o->quantize.target_size && !cli_parse_size(o->quantize.target_size, &params->target_bytes))
         return cli_fail_usage("--target-size %s: expected a size as 3.5G, 350M or 350000000",
-                              o->target_size);
-    bool has_target = o->target_size || o->target_bits > 0.0f;
-    if (has_target != (o->file != NULL))
+                              o->quantize.target_size);
+    bool has_target = o->quantize.target_size || o->quantize.target_bits > 0.0f;
+    if (has_target != (o->prompt.file != NULL))
         return cli_fail_usage(has_target ?
                                   "--target-size and --target-bpw need a text: -f FILE" :
                                   "-f is the text for --target-size or --target-bpw, and there is "
                                   "neither");
     if (!has_target)
         return CLI_EXIT_OK;
-    int code = cli_read_file("-f", o->file, text);
+    int code = cli_read_file("-f", o->prompt.file, text);
     params->text = text->bytes;
     params->n_text = text->n;
     return code;
@@ -128,28 +128,28 @@ static int quantize(const struct cli_options *o, const char *path)
     struct work work = begin_work(o, "quantizing");
     struct akunu_quantize_params params;
     akunu_quantize_params_default(&params, sizeof params);
-    if (o->quant_type)
-        params.type = o->quant_type;
-    params.tensor_types = o->tensor_types.values;
-    params.output_type = o->output_type;
-    params.embedding_type = o->embedding_type;
-    params.importance = o->importance;
-    params.pure = o->pure;
-    params.requantize = o->requantize;
+    if (o->quantize.type)
+        params.type = o->quantize.type;
+    params.tensor_types = o->quantize.tensor_types.values;
+    params.output_type = o->quantize.output_type;
+    params.embedding_type = o->quantize.embedding_type;
+    params.importance = o->quantize.importance;
+    params.pure = o->quantize.pure;
+    params.requantize = o->quantize.requantize;
     params.overwrite = o->convert.overwrite;
     params.no_vocab = o->convert.no_vocab;
-    params.override_kv = o->override_kv.values;
-    params.ignore_keys = o->ignore_keys.values;
+    params.override_kv = o->model.override_kv.values;
+    params.ignore_keys = o->model.ignore_keys.values;
     params.n_threads = o->session.n_threads;
     params.progress = cli_work_progress;
     params.log = cli_work_log;
     params.user = &work;
     struct cli_text text;
     int code = read_target(o, &params, &text);
-    if (code == CLI_EXIT_OK && o->dry_run)
+    if (code == CLI_EXIT_OK && o->quantize.dry_run)
         code = dry_run(o, path, &params);
     else if (code == CLI_EXIT_OK)
-        code = end(&work, o->out, akunu_quantize(path, o->out, &params));
+        code = end(&work, o->output.path, akunu_quantize(path, o->output.path, &params));
     free(text.bytes);
     return code;
 }
@@ -157,9 +157,9 @@ static int quantize(const struct cli_options *o, const char *path)
 int cli_quantize(const struct cli_options *o)
 {
     char *path;
-    if (!o->out && !o->dry_run)
+    if (!o->output.path && !o->quantize.dry_run)
         return cli_fail_usage("no file to write is given: --outfile FILE, or --dry-run");
-    int code = cli_model_path(o, o->model, &path);
+    int code = cli_model_path(o, o->model.name, &path);
     if (code != CLI_EXIT_OK)
         return code;
     code = quantize(o, path);

@@ -58,20 +58,20 @@ int cli_inspect(const struct cli_options *o)
     struct akunu_file *file = NULL;
     char *path = NULL;
     int code = CLI_EXIT_OK;
-    if (o->model && cli_is_remote(o->model) && !o->sha256)
-        code = cli_remote_header(o, o->model, &header);
+    if (o->model.name && cli_is_remote(o->model.name) && !o->output.sha256)
+        code = cli_remote_header(o, o->model.name, &header);
     if (code == CLI_EXIT_OK && !header.path)
-        code = cli_model_path(o, o->model, &path);
+        code = cli_model_path(o, o->model.name, &path);
     if (code == CLI_EXIT_OK)
-        file = akunu_file_open_with(header.path ? header.path : path, o->override_kv.values);
+        file = akunu_file_open_with(header.path ? header.path : path, o->model.override_kv.values);
     if (code != CLI_EXIT_OK)
         ; /* after a message */
     else if (!file)
         code = cli_fail_library();
-    else if (o->json)
-        code = cli_inspect_json(file, o->sha256, &out);
+    else if (o->output.json)
+        code = cli_inspect_json(file, o->output.sha256, &out);
     else
-        code = cli_inspect_text(file, path ? path : header.shown, o->sha256, &out);
+        code = cli_inspect_text(file, path ? path : header.shown, o->output.sha256, &out);
     akunu_file_free(file);
     cli_remote_header_free(&header);
     free(path);

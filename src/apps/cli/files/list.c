@@ -37,7 +37,7 @@ static int64_t last_used(const struct list *l, const char *path)
 static void print_unreadable(struct list *l, const char *name)
 {
     const char *message = akunu_last_error();
-    if (l->options->json) {
+    if (l->options->output.json) {
         json_array_append_new(l->models,
                               json_pack("{s:o, s:o}", "name", cli_json_text(name, strlen(name)),
                                         "error", cli_json_text(message, strlen(message))));
@@ -54,7 +54,7 @@ static void print_model(struct list *l, const char *name, const char *path,
 {
     char used[32], context[24] = "-";
     int64_t when = last_used(l, path);
-    if (l->options->json) {
+    if (l->options->output.json) {
         json_t *value = json_pack("{s:o}", "name", cli_json_text(name, strlen(name)));
         json_t *facts = cli_facts_json(f, path);
         json_object_update(value, facts);
@@ -91,7 +91,7 @@ static void list_one(const char *file_name, void *user)
     }
     if (cli_ends_with(name, ".gguf"))
         name[strlen(name) - strlen(".gguf")] = '\0';
-    if (l->n++ == 0 && !l->options->json)
+    if (l->n++ == 0 && !l->options->output.json)
         cli_output_format(&l->out, "%-40s %12s  %-8s %8s  %s\n", "name", "size", "type", "context",
                           "last used");
     file = akunu_file_open(path);
@@ -118,7 +118,7 @@ int cli_list(const struct cli_options *o)
         int code = cli_visit_models(list_one, &l);
         l.code = l.code == CLI_EXIT_OK ? code : l.code;
     }
-    if (l.code == CLI_EXIT_OK && o->json) {
+    if (l.code == CLI_EXIT_OK && o->output.json) {
         json_t *value = json_pack("{s:o, s:O}", "folder", cli_json_text(l.folder, strlen(l.folder)),
                                   "models", l.models);
         if (cli_json_print(&l.out, value))

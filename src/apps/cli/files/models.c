@@ -167,9 +167,9 @@ static int put_json(struct cli_output *out)
 int cli_models(const struct cli_options *o)
 {
     struct cli_output out = cli_output_stdout();
-    const struct table table = { &out, o->markdown };
+    const struct table table = { &out, o->output.markdown };
     int code = CLI_EXIT_OK;
-    if (o->json)
+    if (o->output.json)
         code = put_json(&out);
     else
         put_tables(&table);
@@ -201,15 +201,15 @@ int cli_list_devices(const struct cli_options *o)
 {
     struct akunu_device_info d;
     struct cli_output out = cli_output_stdout();
-    json_t *devices = o->json ? json_array() : NULL;
+    json_t *devices = o->output.json ? json_array() : NULL;
     size_t i = 0;
     for (; akunu_get_device(i, &d, sizeof d) == AKUNU_OK; i++) {
-        if (o->json)
+        if (o->output.json)
             json_array_append_new(devices, device_json(i, &d));
         else
             print_device(i, &d, &out);
     }
-    if (o->json) {
+    if (o->output.json) {
         if (cli_json_print(&out, devices))
             cli_output_text(&out, "\n");
     } else if (i == 0) {

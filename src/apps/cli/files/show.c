@@ -121,18 +121,18 @@ int cli_show(const struct cli_options *o)
     char *path;
     const char *template = NULL;
     size_t n_template = 0;
-    int code = cli_model_path(o, o->model, &path);
+    int code = cli_model_path(o, o->model.name, &path);
     if (code != CLI_EXIT_OK)
         return code;
-    file = akunu_file_open_with(path, o->override_kv.values);
+    file = akunu_file_open_with(path, o->model.override_kv.values);
     code = file ? cli_read_facts(file, &facts) : cli_fail_library();
     if (code == CLI_EXIT_OK)
-        chat = akunu_template_load(path, o->override_kv.values);
+        chat = akunu_template_load(path, o->model.override_kv.values);
     if (chat && !akunu_template_is_fallback(chat))
         template = akunu_template_text(chat, NULL, false, &n_template);
     if (code == CLI_EXIT_OK)
-        code = (o->json ? print_file_json : print_text)(path, file, &facts, template, n_template,
-                                                        &out);
+        code = (o->output.json ? print_file_json : print_text)(path, file, &facts, template,
+                                                               n_template, &out);
     akunu_template_free(chat);
     akunu_file_free(file);
     free(path);

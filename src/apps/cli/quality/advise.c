@@ -74,7 +74,7 @@ static enum reason choose_reason(const struct work *work, const struct row *row)
         return NOT_SMALLER;
     if (a->memory_bytes > work->memory)
         return TOO_LARGE;
-    if (a->tokens_per_second > 0.0 && a->tokens_per_second < (double)work->o->min_speed)
+    if (a->tokens_per_second > 0.0 && a->tokens_per_second < (double)work->o->quantize.min_speed)
         return TOO_SLOW;
     return KEPT;
 }
@@ -192,20 +192,22 @@ static json_t *make_commands(const struct work *work)
     type = strdup(row->advice.type);
     for (char *p = type; p && *p; p++)
         *p = (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
-    text = quote(work->o->file ? work->o->file : "");
+    text = quote(work->o->prompt.file ? work->o->prompt.file : "");
     if (asprintf(&raw, "%s.imatrix.gguf", stem) < 0)
         raw = NULL;
-    matrix = work->o->importance ? quote(work->o->importance) : raw ? quote(raw) : NULL;
+    matrix = work->o->quantize.importance ? quote(work->o->quantize.importance) :
+             raw                          ? quote(raw) :
+                                            NULL;
     free(raw);
     if (asprintf(&raw, "%s-%s.gguf", stem, type ? type : "") < 0)
         raw = NULL;
     target = raw ? quote(raw) : NULL;
     if (!type || !text || !matrix || !target)
         goto done;
-    if (row->uses_importance && !work->o->importance)
+    if (row->uses_importance && !work->o->quantize.importance)
         json_array_append_new(commands, json_sprintf("akunu-cli imatrix -m %s %s%s -o %s", source,
-                                                     work->o->file ? "-f " : "--own-text",
-                                                     work->o->file ? text : "", matrix));
+                                                     work->o->prompt.file ? "-f " : "--own-text",
+                                                     work->o->prompt.file ? text : "", matrix));
     json_array_append_new(commands,
                           json_sprintf("akunu-cli quantize %s %s --type %s%s%s%s", source, target,
                                        row->advice.type, row->uses_importance ? " --imatrix " : "",
@@ -273,7 +275,8 @@ static void print_left_out(const struct work *work, enum reason reason, struct c
             cli_output_format(out,
                               "more than %s of memory: ", show_size((double)work->memory, shown));
         else if (!any && reason == TOO_SLOW)
-            cli_output_format(out, "slower than %g tokens/s: ", (double)work->o->min_speed);
+            cli_output_format(out,
+                              "slower than %g tokens/s: ", (double)work->o->quantize.min_speed);
         else if (!any)
             cli_output_text(out, reason == NOT_SMALLER ? "not smaller than the model as it is: " :
                                  reason == FEW_LEVELS  ? "for models trained with as few levels: " :
@@ -303,7 +306,8 @@ static void print_commands(const struct work *work, struct cli_output *out)
     for (size_t i = 0; i < json_array_size(commands); i++)
         cli_output_format(out, "%s\n", json_string_value(json_array_get(commands, i)));
     json_decref(commands);
-    if (!work->chosen->is_source && work->chosen->uses_importance && !work->o->importance) {
+    if (!work->chosen->is_source && work->chosen->uses_importance &&
+        !work->o->quantize.importance) {
         uint64_t source = 0;
         for (size_t i = 0; i < work->n; i++)
             source = work->rows[i].is_source ? work->rows[i].advice.memory_bytes : source;
@@ -373,7 +377,8 @@ static void print_advice_json(const struct work *work, struct cli_output *out)
         "context", (int)work->rows[0].advice.context, "type_k",
         cli_kv_type_name(work->o->session.k_type), "type_v",
         cli_kv_type_name(work->o->session.v_type), "min_speed",
-        work->o->min_speed > 0.0f ? cli_json_real((double)work->o->min_speed) : json_null(),
+        work->o->quantize.min_speed > 0.0f ? cli_json_real((double)work->o->quantize.min_speed) :
+                                             json_null(),
         "recommended", work->chosen ? json_string(work->chosen->advice.type) : json_null(), "types",
         rows, "commands", make_commands(work));
     if (cli_json_print(out, value))
@@ -399,7 +404,7 @@ static int fail_none(const struct work *work)
     if (fastest)
         return cli_fail("no type that fits into %s is expected to reach %g tokens/s: the fastest, "
                         "%s, reaches %.1f",
-                        memory, (double)work->o->min_speed, fastest->advice.type,
+                        memory, (double)work->o->quantize.min_speed, fastest->advice.type,
                         fastest->advice.tokens_per_second);
     if (!smallest)
         return cli_fail("no type makes this model smaller");
@@ -415,7 +420,7 @@ static int read_facts(struct work *work)
 {
     struct akunu_meta m;
     struct akunu_chip chip;
-    struct akunu_file *file = akunu_file_open_with(work->path, work->o->override_kv.values);
+    struct akunu_file *file = akunu_file_open_with(work->path, work->o->model.override_kv.values);
     int code = file ? cli_read_facts(file, &work->facts) : cli_fail_library();
     for (size_t i = 0; code == CLI_EXIT_OK && i < work->facts.info.n_metadata; i++)
         if (akunu_file_get_meta(file, i, &m, sizeof m) == AKUNU_OK &&
@@ -424,7 +429,7 @@ static int read_facts(struct work *work)
             work->has_experts = true;
     akunu_file_free(file);
     work->facts.type = NULL; /* the file's */
-    work->memory = work->o->memory;
+    work->memory = work->o->model.memory;
     if (work->memory == 0 && akunu_get_chip(&chip, sizeof chip) == AKUNU_OK)
         work->memory = chip.memory_bytes / 5 * 4;
     return code;
@@ -443,14 +448,14 @@ static int print_advice(struct work *work, struct cli_output *out)
                               CONTEXT;
     akunu_advisor_params_default(&params, sizeof params);
     params.session = &session;
-    params.override_kv = work->o->override_kv.values;
-    params.ignore_keys = work->o->ignore_keys.values;
+    params.override_kv = work->o->model.override_kv.values;
+    params.ignore_keys = work->o->model.ignore_keys.values;
     params.cpu = work->o->load.cpu;
     work->advisor = akunu_advisor_new(work->path, &params);
     code = work->advisor ? make_rows(work) : cli_fail_library();
     if (code == CLI_EXIT_OK) {
         choose_type(work);
-        if (work->o->json)
+        if (work->o->output.json)
             print_advice_json(work, out);
         else if (work->chosen)
             print_text(work, out);
@@ -468,14 +473,14 @@ int cli_advise(const struct cli_options *o)
     struct work *work = calloc(1, sizeof *work);
     char *path = NULL;
     int code = work ? CLI_EXIT_OK : cli_fail_memory();
-    if (code == CLI_EXIT_OK && o->model && cli_is_remote(o->model))
-        code = cli_remote_header(o, o->model, &header);
+    if (code == CLI_EXIT_OK && o->model.name && cli_is_remote(o->model.name))
+        code = cli_remote_header(o, o->model.name, &header);
     if (code == CLI_EXIT_OK && !header.path)
-        code = cli_model_path(o, o->model, &path);
+        code = cli_model_path(o, o->model.name, &path);
     if (code == CLI_EXIT_OK) {
         work->o = o;
         work->path = header.path ? header.path : path;
-        work->shown = header.path ? o->model : path;
+        work->shown = header.path ? o->model.name : path;
         code = print_advice(work, &out);
     }
     cli_remote_header_free(&header);

@@ -11,14 +11,14 @@
 static int read_base(const struct cli_options *o, struct cli_questions *questions,
                      struct cli_outcome **out)
 {
-    if (cli_results_is(o->base))
-        return cli_results_read(o->base, questions, out);
+    if (cli_results_is(o->quality.base))
+        return cli_results_read(o->quality.base, questions, out);
     struct cli_options of_base = *o;
-    of_base.model = o->base;
-    of_base.override_kv = of_base.ignore_keys =
+    of_base.model.name = o->quality.base;
+    of_base.model.override_kv = of_base.model.ignore_keys =
         (struct cli_texts){ 0 }; /* these are about the other model */
     of_base.load.quantize = of_base.load.importance = NULL;
-    of_base.adapters = (struct cli_texts){ 0 };
+    of_base.model.adapters = (struct cli_texts){ 0 };
     int code = cli_questions_score(&of_base, questions);
     if (code != CLI_EXIT_OK)
         return code;
@@ -31,15 +31,15 @@ int cli_eval(const struct cli_options *o)
     struct cli_output out = cli_output_stdout();
     struct cli_questions questions = { 0 };
     struct cli_outcome *outcomes = NULL, *base = NULL;
-    if (!o->tasks)
+    if (!o->quality.tasks)
         return cli_fail_usage("--tasks FILE is missing: questions, a JSON object per line");
-    int code = cli_questions_read(o->tasks, (size_t)o->limit, &questions);
-    if (code == CLI_EXIT_OK && o->base)
+    int code = cli_questions_read(o->quality.tasks, (size_t)o->quality.limit, &questions);
+    if (code == CLI_EXIT_OK && o->quality.base)
         code = read_base(o, &questions, &base);
     if (code == CLI_EXIT_OK)
         code = cli_questions_score(o, &questions);
-    if (code == CLI_EXIT_OK && o->eval_save)
-        code = cli_results_write(o->eval_save, &questions);
+    if (code == CLI_EXIT_OK && o->quality.save)
+        code = cli_results_write(o->quality.save, &questions);
     if (code == CLI_EXIT_OK) {
         outcomes = cli_outcomes_of(&questions);
         code = outcomes ? CLI_EXIT_OK : CLI_EXIT_MEMORY;

@@ -223,7 +223,7 @@ void cli_results_print(const struct cli_options *o, const struct cli_questions *
                        struct cli_output *out)
 {
     size_t n = questions->n;
-    if (o->json) {
+    if (o->output.json) {
         print_results_json(outcomes, base, n, out);
         return;
     }

@@ -30,8 +30,8 @@ static bool is_cancelled(void *user)
 /* A file that is read may be replaced. */
 static bool may_overwrite(const struct cli_options *o)
 {
-    for (size_t i = 0; i < o->in_files.n; i++)
-        if (strcmp(o->in_files.values[i], o->out) == 0)
+    for (size_t i = 0; i < o->collect.files.n; i++)
+        if (strcmp(o->collect.files.values[i], o->output.path) == 0)
             return true;
     return o->convert.overwrite;
 }
@@ -41,21 +41,22 @@ static int create_importance(struct work *work)
     const struct cli_options *o = work->o;
     struct akunu_importance_params params;
     akunu_importance_params_default(&params, sizeof params);
-    params.output = o->process_output;
+    params.output = o->collect.process_output;
     params.chunk_size = o->session.context;
-    params.dataset = o->own_text ? "own text" : o->file;
+    params.dataset = o->collect.own_text ? "own text" : o->prompt.file;
     work->importance = akunu_importance_new(work->loaded.model, &params);
     if (!work->importance)
         return cli_fail_library();
-    for (size_t i = 0; i < o->in_files.n; i++)
-        if (akunu_importance_read(work->importance, o->in_files.values[i]) != AKUNU_OK)
+    for (size_t i = 0; i < o->collect.files.n; i++)
+        if (akunu_importance_read(work->importance, o->collect.files.values[i]) != AKUNU_OK)
             return cli_fail_library();
     return CLI_EXIT_OK;
 }
 
 static int save(struct work *work, size_t n_chunks)
 {
-    if (akunu_importance_write(work->importance, work->o->out, work->overwrite) != AKUNU_OK) {
+    if (akunu_importance_write(work->importance, work->o->output.path, work->overwrite) !=
+        AKUNU_OK) {
         cli_progress_end(&work->progress);
         return cli_fail_library();
     }
@@ -69,13 +70,13 @@ static int end_interrupted(struct work *work)
     cli_progress_end(&work->progress);
     if (work->saved > work->first)
         cli_aside("%s has the chunks before %zu; to go on: --in-file %s --from-chunk %zu",
-                  work->o->out, work->saved, work->o->out, work->saved);
+                  work->o->output.path, work->saved, work->o->output.path, work->saved);
     return CLI_EXIT_INTERRUPTED;
 }
 
 static int run_chunks(struct work *work)
 {
-    size_t every = (size_t)work->o->save_frequency;
+    size_t every = (size_t)work->o->collect.save_frequency;
     for (size_t i = work->first; i < work->end; i++) {
         const struct akunu_ids chunk = { cli_get_chunk(&work->chunks, i), work->chunks.size };
         enum akunu_status status = akunu_importance_add(work->importance, work->loaded.session,
@@ -101,32 +102,34 @@ static int run_chunks(struct work *work)
 /* Which chunks of the text are run. */
 static int choose_chunks(struct work *work)
 {
-    work->first = work->saved = (size_t)work->o->from_chunk;
+    work->first = work->saved = (size_t)work->o->collect.from_chunk;
     work->end = work->chunks.n;
     if (work->first >= work->end)
         return cli_fail("the text has %zu chunks, and --from-chunk skips %zu", work->end,
                         work->first);
-    if (work->o->chunks > 0 && (size_t)work->o->chunks < work->end - work->first)
-        work->end = work->first + (size_t)work->o->chunks;
+    if (work->o->quality.chunks > 0 && (size_t)work->o->quality.chunks < work->end - work->first)
+        work->end = work->first + (size_t)work->o->quality.chunks;
     return CLI_EXIT_OK;
 }
 
 static int make_chunks(struct work *work, const struct cli_text *text)
 {
     const struct cli_options *o = work->o;
-    size_t n = (size_t)o->from_chunk + (o->chunks > 0 ? (size_t)o->chunks : OWN_CHUNKS);
-    int code = o->own_text ?
-                   cli_write_own_chunks(o, &work->loaded, o->session.context, n, &work->progress,
-                                        &work->chunks) :
-                   cli_read_chunks(&work->loaded, text, o->parse_special ? AKUNU_PARSE_SPECIAL : 0,
-                                   o->session.context, &work->chunks);
+    size_t n = (size_t)o->collect.from_chunk +
+               (o->quality.chunks > 0 ? (size_t)o->quality.chunks : OWN_CHUNKS);
+    int code =
+        o->collect.own_text ?
+            cli_write_own_chunks(o, &work->loaded, o->session.context, n, &work->progress,
+                                 &work->chunks) :
+            cli_read_chunks(&work->loaded, text, o->collect.parse_special ? AKUNU_PARSE_SPECIAL : 0,
+                            o->session.context, &work->chunks);
     return code == CLI_EXIT_OK ? choose_chunks(work) : code;
 }
 
 static int open_model(struct work *work)
 {
     struct cli_text text = { NULL, 0 };
-    int code = work->o->own_text ? CLI_EXIT_OK : cli_read_text(work->o, "the text", &text);
+    int code = work->o->collect.own_text ? CLI_EXIT_OK : cli_read_text(work->o, "the text", &text);
     if (code == CLI_EXIT_OK)
         code = cli_load_model(work->o, &work->loaded);
     if (code == CLI_EXIT_OK)
@@ -150,7 +153,7 @@ static int print_summary(const struct work *work)
         cli_warn("no token was multiplied with %llu of %llu matrices: their columns count alike; a "
                  "longer text reaches more experts",
                  (unsigned long long)info.n_unused, (unsigned long long)info.n_matrices);
-    cli_aside("%s: %zu tensors, %llu tokens, %.1f s", work->o->out, info.n_tensors,
+    cli_aside("%s: %zu tensors, %llu tokens, %.1f s", work->o->output.path, info.n_tensors,
               (unsigned long long)info.n_tokens, cli_seconds() - work->progress.started);
     return CLI_EXIT_OK;
 }
@@ -170,15 +173,15 @@ static int collect(struct work *work, bool has_text)
 
 int cli_imatrix(const struct cli_options *o)
 {
-    if (!o->out)
+    if (!o->output.path)
         return cli_fail_usage("no file to write is given: --outfile FILE (-o)");
     struct work work = { .o = o,
                          .loaded.sequence = -1,
                          .overwrite = may_overwrite(o),
                          .progress = cli_progress_begin() };
-    if (akunu_importance_check_path(o->out, work.overwrite) != AKUNU_OK)
+    if (akunu_importance_check_path(o->output.path, work.overwrite) != AKUNU_OK)
         return cli_fail_library();
-    int code = collect(&work, o->file || o->own_text || o->in_files.n == 0);
+    int code = collect(&work, o->prompt.file || o->collect.own_text || o->collect.files.n == 0);
     akunu_importance_free(work.importance);
     free(work.chunks.ids);
     cli_unload(&work.loaded);

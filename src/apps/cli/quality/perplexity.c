@@ -158,12 +158,12 @@ static int read_text(const struct cli_options *o, const struct cli_text *text, s
 /* Takes the text from the base's file. */
 static int read_base(const struct cli_options *o, struct work *w)
 {
-    int code = cli_logits_open(o->kl_base, w->loaded.info.vocab_size, &w->base);
+    int code = cli_logits_open(o->quality.kl_base, w->loaded.info.vocab_size, &w->base);
     if (code != CLI_EXIT_OK)
         return code;
     if (o->session.context && o->session.context != w->base.context)
         return cli_fail_usage("-c %u: the chunks of %s have %u tokens", o->session.context,
-                              o->kl_base, w->base.context);
+                              o->quality.kl_base, w->base.context);
     w->context = w->base.context;
     w->n_chunks = w->base.n_chunks;
     w->ids = w->base.tokens;
@@ -176,7 +176,7 @@ static int open_for_chunks(const struct cli_options *o, struct work *w)
 {
     struct cli_options of_chunk = *o;
     size_t n_scored = w->n_chunks * (w->context - 1 - w->context / 2);
-    bool has_file = o->kl_base || o->save_logits;
+    bool has_file = o->quality.kl_base || o->quality.save_logits;
     of_chunk.session.context = (uint32_t)w->context;
     int code = cli_open_session(&of_chunk, &w->loaded, 0);
     if (code != CLI_EXIT_OK)
@@ -217,13 +217,13 @@ static int score_whole_text(const struct cli_options *o, const struct cli_text *
                             struct work *w)
 {
     w->bos = cli_bos_of(w->loaded.tokenizer);
-    int code = o->kl_base ? read_base(o, w) : read_text(o, text, w);
-    if (code == CLI_EXIT_OK && o->chunks > 0 && (size_t)o->chunks < w->n_chunks)
-        w->n_chunks = (size_t)o->chunks;
+    int code = o->quality.kl_base ? read_base(o, w) : read_text(o, text, w);
+    if (code == CLI_EXIT_OK && o->quality.chunks > 0 && (size_t)o->quality.chunks < w->n_chunks)
+        w->n_chunks = (size_t)o->quality.chunks;
     if (code == CLI_EXIT_OK)
         code = open_for_chunks(o, w);
-    if (code == CLI_EXIT_OK && o->save_logits)
-        code = cli_logits_create(o->save_logits, w->ids, (uint32_t)w->context,
+    if (code == CLI_EXIT_OK && o->quality.save_logits)
+        code = cli_logits_create(o->quality.save_logits, w->ids, (uint32_t)w->context,
                                  (uint32_t)w->n_chunks, w->loaded.info.vocab_size, &w->saved);
     if (code == CLI_EXIT_OK)
         code = score_text(w);
@@ -243,7 +243,7 @@ static int summarize(const struct cli_options *o, struct work *w, struct cli_tex
         .file_bytes = file.bytes,
     };
     int code = o->command == CLI_REPORT ? measure_rate(w, &out->rate) : CLI_EXIT_OK;
-    if (code == CLI_EXIT_OK && o->kl_base)
+    if (code == CLI_EXIT_OK && o->quality.kl_base)
         code = cli_divergence_summarize(w->scored, w->n_scored, &out->divergence);
     return code;
 }
@@ -272,22 +272,22 @@ int cli_score_text(const struct cli_options *o, const struct cli_text *text,
 /* ---- The command -------------------------------------------------------- */
 static int check_flags(const struct cli_options *o)
 {
-    if (o->kl_base && o->save_logits)
+    if (o->quality.kl_base && o->quality.save_logits)
         return cli_fail_usage("--kl-base and --save-logits exclude each other");
-    if (o->kl_base && (o->prompt || o->file))
+    if (o->quality.kl_base && (o->prompt.text || o->prompt.file))
         return cli_fail_usage("%s has no effect with --kl-base, whose file has the text's tokens",
-                              o->prompt ? "-p" : "-f");
+                              o->prompt.text ? "-p" : "-f");
     return CLI_EXIT_OK;
 }
 
 static void print_score(const struct cli_options *o, const struct cli_text_score *score,
                         struct cli_output *out)
 {
-    if (!o->json) {
+    if (!o->output.json) {
         cli_output_format(out, "perplexity: %.4f ± %.4f (%zu chunks of %zu)\n",
                           score->perplexity.value, score->perplexity.error, score->n_chunks,
                           score->context);
-        if (o->kl_base)
+        if (o->quality.kl_base)
             cli_divergence_print(&score->divergence, out);
         return;
     }
@@ -295,7 +295,7 @@ static void print_score(const struct cli_options *o, const struct cli_text_score
         "{s:o, s:o, s:I, s:I, s:I}", "perplexity", cli_json_real(score->perplexity.value), "error",
         cli_json_real(score->perplexity.error), "chunks", (json_int_t)score->n_chunks, "context",
         (json_int_t)score->context, "tokens", (json_int_t)score->n_tokens);
-    if (o->kl_base)
+    if (o->quality.kl_base)
         cli_divergence_json(&score->divergence, value);
     cli_json_print(out, value);
     cli_output_text(out, "\n");
@@ -307,7 +307,7 @@ int cli_perplexity(const struct cli_options *o)
     struct cli_text_score score;
     struct cli_text text = { 0 };
     int code = check_flags(o);
-    if (code == CLI_EXIT_OK && !o->kl_base)
+    if (code == CLI_EXIT_OK && !o->quality.kl_base)
         code = cli_read_text(o, "the text", &text);
     if (code == CLI_EXIT_OK)
         code = cli_score_text(o, &text, &score);

@@ -29,17 +29,18 @@ static int measure_base(const struct cli_options *o)
     if (code != CLI_EXIT_OK)
         return code;
     int fd = -1;
-    if ((size_t)snprintf(base_path, sizeof base_path, "%s.XXXXXX", o->out) < sizeof base_path)
+    if ((size_t)snprintf(base_path, sizeof base_path, "%s.XXXXXX", o->output.path) <
+        sizeof base_path)
         fd = mkstemp(base_path);
     if (fd < 0) {
-        code = cli_fail("cannot write beside -o %s: %s", o->out, strerror(errno));
+        code = cli_fail("cannot write beside -o %s: %s", o->output.path, strerror(errno));
         base_path[0] = '\0';
     } else {
         close(fd);
         cli_interrupt_at_exit(remove_base);
-        cli_aside("%s", o->base);
-        of_base.model = o->base;
-        of_base.save_logits = base_path;
+        cli_aside("%s", o->quality.base);
+        of_base.model.name = o->quality.base;
+        of_base.quality.save_logits = base_path;
         code = cli_score_text(&of_base, &text, &score);
     }
     free(text.bytes);
@@ -60,12 +61,12 @@ static int measure_models(const struct cli_options *o, struct cli_report_row *ro
 {
     static const struct cli_text no_text = { 0 };
     int code = CLI_EXIT_OK;
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->models.n; i++) {
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->model.names.n; i++) {
         struct cli_options of_model = *o;
-        of_model.model = o->models.values[i];
-        of_model.kl_base = o->kl_base ? o->kl_base : base_path;
-        cli_aside("%s", of_model.model);
-        rows[i].name = base_name(of_model.model);
+        of_model.model.name = o->model.names.values[i];
+        of_model.quality.kl_base = o->quality.kl_base ? o->quality.kl_base : base_path;
+        cli_aside("%s", of_model.model.name);
+        rows[i].name = base_name(of_model.model.name);
         code = cli_score_text(&of_model, &no_text, &rows[i].score);
     }
     return code;
@@ -73,14 +74,14 @@ static int measure_models(const struct cli_options *o, struct cli_report_row *ro
 
 static int check_flags(const struct cli_options *o)
 {
-    if (!o->out)
+    if (!o->output.path)
         return cli_fail_usage("no file to write is given: -o report.html");
-    if (o->models.n == 0)
+    if (o->model.names.n == 0)
         return cli_fail_usage("no models are given: akunu-cli report A.gguf B.gguf …");
-    if (!o->base == !o->kl_base)
+    if (!o->quality.base == !o->quality.kl_base)
         return cli_fail_usage("expected one of --base MODEL, with the text of -f, and --kl-base "
                               "FILE, which has it");
-    if (o->kl_base && o->file)
+    if (o->quality.kl_base && o->prompt.file)
         return cli_fail_usage("-f has no effect with --kl-base, whose file has the text's tokens");
     return CLI_EXIT_OK;
 }
@@ -92,15 +93,17 @@ int cli_report_models(const struct cli_options *o)
     int code = check_flags(o);
     if (code != CLI_EXIT_OK)
         return code;
-    code = cli_new_file_begin("-o", o->out, &page);
-    if (code == CLI_EXIT_OK && o->base)
+    code = cli_new_file_begin("-o", o->output.path, &page);
+    if (code == CLI_EXIT_OK && o->quality.base)
         code = measure_base(o);
     if (code == CLI_EXIT_OK) {
-        rows = calloc(o->models.n, sizeof *rows);
+        rows = calloc(o->model.names.n, sizeof *rows);
         code = rows ? measure_models(o, rows) : cli_fail_memory();
     }
     if (code == CLI_EXIT_OK)
-        cli_report_page(page.file, base_name(o->base ? o->base : o->kl_base), rows, o->models.n);
+        cli_report_page(page.file,
+                        base_name(o->quality.base ? o->quality.base : o->quality.kl_base), rows,
+                        o->model.names.n);
     if (base_path[0])
         remove_base();
     cli_interrupt_at_exit(NULL);

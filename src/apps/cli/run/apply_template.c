@@ -20,11 +20,11 @@ static int template_failure(void)
 static int load_model(const struct cli_options *o, struct akunu_template **out)
 {
     char *path;
-    int code = cli_model_path(o, o->model, &path);
+    int code = cli_model_path(o, o->model.name, &path);
     if (code != CLI_EXIT_OK)
         return code;
-    *out = akunu_template_load(path, o->override_kv.values);
-    if (*out && akunu_template_is_fallback(*out) && !o->chat_template_file)
+    *out = akunu_template_load(path, o->model.override_kv.values);
+    if (*out && akunu_template_is_fallback(*out) && !o->chat.template_file)
         cli_warn("%s has no chat template: ChatML is used", path);
     free(path);
     return *out ? CLI_EXIT_OK : cli_fail_library();
@@ -34,7 +34,7 @@ static int load_model(const struct cli_options *o, struct akunu_template **out)
 static int load_file(const struct cli_options *o, struct akunu_template **chat)
 {
     struct cli_text text;
-    int code = cli_read_file("--chat-template-file", o->chat_template_file, &text);
+    int code = cli_read_file("--chat-template-file", o->chat.template_file, &text);
     if (code != CLI_EXIT_OK)
         return code;
     struct akunu_template *parsed = akunu_template_parse(text.bytes, text.n, *chat);
@@ -46,8 +46,8 @@ static int load_file(const struct cli_options *o, struct akunu_template **chat)
 
 static int load_template(const struct cli_options *o, struct akunu_template **chat)
 {
-    int code = o->chat_template_file && !o->model ? CLI_EXIT_OK : load_model(o, chat);
-    if (code == CLI_EXIT_OK && o->chat_template_file)
+    int code = o->chat.template_file && !o->model.name ? CLI_EXIT_OK : load_model(o, chat);
+    if (code == CLI_EXIT_OK && o->chat.template_file)
         code = load_file(o, chat);
     return code;
 }
@@ -63,16 +63,16 @@ static int print_rendered(const struct cli_options *o, const struct akunu_templa
 {
     struct cli_output out = cli_output_stdout();
     size_t n;
-    input->name = o->chat_template;
-    input->kwargs = o->kwargs;
-    input->bos_token = o->bos_token;
-    input->eos_token = o->eos_token;
-    input->continue_final_message = o->continue_message;
-    input->add_generation_prompt = !o->no_generation_prompt && !o->continue_message;
+    input->name = o->chat.template;
+    input->kwargs = o->chat.kwargs;
+    input->bos_token = o->chat.bos_token;
+    input->eos_token = o->chat.eos_token;
+    input->continue_final_message = o->chat.continue_message;
+    input->add_generation_prompt = !o->chat.no_generation_prompt && !o->chat.continue_message;
     char *prompt = akunu_template_render(chat, input, &n);
     if (!prompt)
         return template_failure();
-    if (o->json) {
+    if (o->output.json) {
         cli_json_print(&out, json_pack("{s:o}", "prompt", cli_json_text(prompt, n)));
         cli_output_text(&out, "\n");
     } else {
@@ -87,13 +87,13 @@ int cli_apply_template(const struct cli_options *o)
     struct akunu_template *chat = NULL;
     struct cli_text messages, tools = { 0 }, documents = { 0 };
     struct akunu_chat input;
-    if (!o->messages)
+    if (!o->chat.messages)
         return cli_fail_usage("the conversation is missing: give it with --messages FILE");
-    int code = cli_read_file("--messages", o->messages, &messages);
+    int code = cli_read_file("--messages", o->chat.messages, &messages);
     if (code == CLI_EXIT_OK)
-        code = read_optional(o->tools, "--tools", &tools);
+        code = read_optional(o->chat.tools, "--tools", &tools);
     if (code == CLI_EXIT_OK)
-        code = read_optional(o->documents, "--documents", &documents);
+        code = read_optional(o->chat.documents, "--documents", &documents);
     if (code == CLI_EXIT_OK)
         code = load_template(o, &chat);
     akunu_chat_default(&input, sizeof input);

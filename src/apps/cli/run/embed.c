@@ -71,8 +71,8 @@ static int split(struct texts *t, size_t *capacity, const char *bytes, size_t n_
 static int add_argument(const struct cli_options *o, struct texts *t, size_t *capacity,
                         const char *text)
 {
-    return o->separator ? split(t, capacity, text, strlen(text), o->separator) :
-                          append_text(t, capacity, text, strlen(text));
+    return o->embed.separator ? split(t, capacity, text, strlen(text), o->embed.separator) :
+                                append_text(t, capacity, text, strlen(text));
 }
 
 static int read_texts(const struct cli_options *o, struct texts *t)
@@ -80,16 +80,17 @@ static int read_texts(const struct cli_options *o, struct texts *t)
     struct cli_text file;
     size_t capacity = 0;
     int code = CLI_EXIT_OK;
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->texts.n; i++)
-        code = add_argument(o, t, &capacity, o->texts.values[i]);
-    if (o->texts.n > 0)
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->prompt.texts.n; i++)
+        code = add_argument(o, t, &capacity, o->prompt.texts.values[i]);
+    if (o->prompt.texts.n > 0)
         return code;
     code = cli_read_text(o, "a text", &file);
     if (code != CLI_EXIT_OK)
         return code;
     t->bytes = file.bytes;
-    t->file = o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input";
-    code = split(t, &capacity, t->bytes, file.n, o->separator ? o->separator : "\n");
+    t->file =
+        o->prompt.file && strcmp(o->prompt.file, "-") != 0 ? o->prompt.file : "standard input";
+    code = split(t, &capacity, t->bytes, file.n, o->embed.separator ? o->embed.separator : "\n");
     return code == CLI_EXIT_OK && t->n == 0 ? cli_fail_usage("%s has no text", t->file) : code;
 }
 
@@ -100,8 +101,8 @@ static int tokenize(const struct cli_options *o, const struct akunu_model *model
     size_t n_cut = 0, kept = 0;
     int code = CLI_EXIT_OK;
     akunu_embedding_text_default(&how, sizeof how);
-    how.prompt_name = o->prompt_name;
-    how.flags = o->no_parse_special ? 0 : AKUNU_PARSE_SPECIAL;
+    how.prompt_name = o->embed.prompt_name;
+    how.flags = o->prompt.no_parse_special ? 0 : AKUNU_PARSE_SPECIAL;
     t->ids = calloc(t->n, sizeof *t->ids);
     if (!t->ids)
         return cli_fail_memory();
@@ -136,11 +137,12 @@ static void free_texts(struct texts *t)
 static int open_sink(const struct cli_options *o, const struct texts *t, size_t width,
                      struct sink *sink)
 {
-    *sink = (struct sink){
-        .out = cli_output_stdout(), .width = width, .json = o->json, .list = t->file || t->n > 1
-    };
-    if (o->out)
-        return cli_npy_create(o->out, t->n, width, &sink->npy);
+    *sink = (struct sink){ .out = cli_output_stdout(),
+                           .width = width,
+                           .json = o->output.json,
+                           .list = t->file || t->n > 1 };
+    if (o->output.path)
+        return cli_npy_create(o->output.path, t->n, width, &sink->npy);
     if (sink->json && sink->list)
         cli_output_text(&sink->out, "[");
     return CLI_EXIT_OK;
@@ -214,9 +216,10 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
     embedding.width = sink->width;
     embedding.n_prompt = t->n_prompt;
     embedding.cancel = is_interrupted;
-    embedding.normalize = o->normalize || o->embd_normalize == 2    ? AKUNU_NORMALIZE_L2 :
-                          o->no_normalize || o->embd_normalize == 1 ? AKUNU_NORMALIZE_NONE :
-                                                                      AKUNU_NORMALIZE_MODEL;
+    embedding.normalize =
+        o->embed.normalize || o->embed.how_normalized == 2    ? AKUNU_NORMALIZE_L2 :
+        o->embed.no_normalize || o->embed.how_normalized == 1 ? AKUNU_NORMALIZE_NONE :
+                                                                AKUNU_NORMALIZE_MODEL;
     float *rows = malloc((t->n < AT_ONCE ? t->n : AT_ONCE) * sink->width * sizeof *rows);
     if (!rows)
         return cli_fail_memory();
@@ -240,11 +243,11 @@ int cli_embed(const struct cli_options *o)
 {
     struct cli_model_session loaded = { .sequence = -1 };
     struct texts texts = { 0 };
-    if (o->out && o->json)
+    if (o->output.path && o->output.json)
         return cli_fail_usage("--out and --json: only one of them can be given");
-    if (o->normalize && o->no_normalize)
+    if (o->embed.normalize && o->embed.no_normalize)
         return cli_fail_usage("--normalize and --no-normalize: only one of them can be given");
-    if (o->separator && !*o->separator)
+    if (o->embed.separator && !*o->embed.separator)
         return cli_fail_usage("--embd-separator \"\": expected the text that ends a text");
     int code = read_texts(o, &texts);
     if (code == CLI_EXIT_OK)

@@ -25,7 +25,7 @@ static int fail_grammar(const char *flag)
 static int parse_grammar(const struct cli_options *o, const char *flag, const char *text, size_t n,
                          struct akunu_grammar **out)
 {
-    *out = akunu_grammar_parse_rule(text, n, o->grammar_rule ? o->grammar_rule : "root");
+    *out = akunu_grammar_parse_rule(text, n, o->grammar.rule ? o->grammar.rule : "root");
     return *out ? CLI_EXIT_OK : fail_grammar(flag);
 }
 
@@ -35,7 +35,7 @@ static int from_schema(const struct cli_options *o, const char *text, size_t n,
     struct akunu_schema_params params;
     akunu_schema_params_default(&params, sizeof params);
     params.form = form;
-    params.lax = o->schema_lax;
+    params.lax = o->grammar.schema_lax;
     params.log = on_log;
     *out = akunu_grammar_from_schema(text, n, &params);
     return *out ? CLI_EXIT_OK : fail_grammar("-j");
@@ -47,18 +47,19 @@ int cli_read_grammar(const struct cli_options *o, enum akunu_schema_form form,
     struct cli_text file = { 0 };
     int code;
     *out = NULL;
-    if (o->grammar)
-        return parse_grammar(o, "--grammar", o->grammar, strlen(o->grammar), out);
-    if (o->json_schema && o->json_schema[strspn(o->json_schema, " \t\r\n")] == '{')
-        return from_schema(o, o->json_schema, strlen(o->json_schema), form, out);
-    if (!o->grammar_file && !o->json_schema)
+    if (o->grammar.text)
+        return parse_grammar(o, "--grammar", o->grammar.text, strlen(o->grammar.text), out);
+    if (o->grammar.json_schema &&
+        o->grammar.json_schema[strspn(o->grammar.json_schema, " \t\r\n")] == '{')
+        return from_schema(o, o->grammar.json_schema, strlen(o->grammar.json_schema), form, out);
+    if (!o->grammar.file && !o->grammar.json_schema)
         return CLI_EXIT_OK;
-    code = cli_read_file(o->grammar_file ? "--grammar-file" : "-j",
-                         o->grammar_file ? o->grammar_file : o->json_schema, &file);
+    code = cli_read_file(o->grammar.file ? "--grammar-file" : "-j",
+                         o->grammar.file ? o->grammar.file : o->grammar.json_schema, &file);
     if (code == CLI_EXIT_FAILURE)
         code = CLI_EXIT_USAGE;
     if (code == CLI_EXIT_OK)
-        code = o->grammar_file ? parse_grammar(o, "--grammar-file", file.bytes, file.n, out) :
+        code = o->grammar.file ? parse_grammar(o, "--grammar-file", file.bytes, file.n, out) :
                                  from_schema(o, file.bytes, file.n, form, out);
     free(file.bytes);
     return code;

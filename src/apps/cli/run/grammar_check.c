@@ -78,14 +78,14 @@ int cli_grammar_check(const struct cli_options *o)
         code = cli_fail_usage("a grammar is expected: --grammar, --grammar-file or -j");
     if (code == CLI_EXIT_OK)
         code = cli_read_text(o, "the text", &text);
-    if (code == CLI_EXIT_OK && o->model)
+    if (code == CLI_EXIT_OK && o->model.name)
         code = cli_load_tokenizer(o, &tokenizer);
     if (code == CLI_EXIT_OK &&
         akunu_grammar_check(grammar, tokenizer, text.bytes, text.n, &allowed, &at) != AKUNU_OK)
         code = akunu_last_status() == AKUNU_ERROR_MEMORY ? cli_fail_memory() :
                                                            cli_fail_usage("%s", akunu_last_error());
     if (code == CLI_EXIT_OK) {
-        report_check(&out, &text, allowed, at, o->json);
+        report_check(&out, &text, allowed, at, o->output.json);
         code = allowed ? CLI_EXIT_OK : CLI_EXIT_FAILURE;
     }
     free(text.bytes);

@@ -18,17 +18,20 @@ static int read_part(const char *text, const char *flag, const char *file, struc
 int cli_infill_read(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
-    if (!o->in_prefix && !o->in_prefix_file && !o->in_suffix && !o->in_suffix_file)
+    if (!o->prompt.in_prefix && !o->prompt.in_prefix_file && !o->prompt.in_suffix &&
+        !o->prompt.in_suffix_file)
         return cli_fail_usage("nothing around the gap: give the text before it with --in-prefix "
                               "TEXT or --in-prefix-file FILE, and the text after it with "
                               "--in-suffix TEXT or --in-suffix-file FILE");
-    if (o->in_prefix_file && o->in_suffix_file && strcmp(o->in_prefix_file, "-") == 0 &&
-        strcmp(o->in_suffix_file, "-") == 0)
+    if (o->prompt.in_prefix_file && o->prompt.in_suffix_file &&
+        strcmp(o->prompt.in_prefix_file, "-") == 0 && strcmp(o->prompt.in_suffix_file, "-") == 0)
         return cli_fail_usage("--in-prefix-file - and --in-suffix-file -: only one of them can be "
                               "standard input");
-    int code = read_part(o->in_prefix, "--in-prefix-file", o->in_prefix_file, &run->prompt);
+    int code =
+        read_part(o->prompt.in_prefix, "--in-prefix-file", o->prompt.in_prefix_file, &run->prompt);
     if (code == CLI_EXIT_OK)
-        code = read_part(o->in_suffix, "--in-suffix-file", o->in_suffix_file, &run->suffix);
+        code = read_part(o->prompt.in_suffix, "--in-suffix-file", o->prompt.in_suffix_file,
+                         &run->suffix);
     if (code == CLI_EXIT_OK && run->prompt.n == 0 && run->suffix.n == 0)
         return cli_fail_usage("the texts before and after the gap are both empty");
     return code;
@@ -53,7 +56,7 @@ int cli_infill_tokenize(struct cli_run *run)
     infill.n_prefix_bytes = run->prompt.n;
     infill.suffix = run->suffix.bytes;
     infill.n_suffix_bytes = run->suffix.n;
-    infill.suffix_first = run->options->spm_infill;
+    infill.suffix_first = run->options->prompt.spm_infill;
     infill.max_tokens = context - count_reserved(run->options->generation.max_tokens, context);
     run->ids = malloc(capacity * sizeof *run->ids);
     if (!run->ids)

@@ -77,9 +77,9 @@ static int read_frames(const struct cli_options *o, const struct akunu_model_inf
                        const struct akunu_model *model, float **out)
 {
     size_t n = 2 * (size_t)info->encoder_context;
-    if (!o->file)
+    if (!o->prompt.file)
         return cli_fail_usage("a speech model needs audio: -f CLIP");
-    struct akunu_audio *audio = cli_open_clip(o->file);
+    struct akunu_audio *audio = cli_open_clip(o->prompt.file);
     if (!audio)
         return cli_fail_library();
     *out = malloc(n * info->n_mels * sizeof **out);
@@ -113,7 +113,7 @@ static int encode_window(const struct cli_options *o, struct cli_model_session *
                          const float *frames)
 {
     const struct akunu_model_info *info = &loaded->info;
-    bool wanted = o->stage == CLI_STAGE_ENCODER;
+    bool wanted = o->output.stage == CLI_STAGE_ENCODER;
     float *out = wanted ? malloc((size_t)info->encoder_context * info->width * sizeof *out) : NULL;
     akunu_sequence window = akunu_sequence_new(loaded->session);
     int code = wanted && !out ? cli_fail_memory() : CLI_EXIT_OK;
@@ -122,7 +122,7 @@ static int encode_window(const struct cli_options *o, struct cli_model_session *
          akunu_sequence_attend(loaded->session, loaded->sequence, window) != AKUNU_OK))
         code = cli_fail_library();
     if (code == CLI_EXIT_OK && wanted)
-        code = write_matrix(o->out, out, info->encoder_context, info->width, false);
+        code = write_matrix(o->output.path, out, info->encoder_context, info->width, false);
     free(out);
     return code;
 }
@@ -133,8 +133,8 @@ static int speech(const struct cli_options *o, struct cli_model_session *loaded)
     akunu_token *ids = NULL;
     float *frames = NULL;
     size_t n = 0;
-    bool wants_logits = o->stage == CLI_STAGE_LOGITS;
-    int code = wants_logits && !o->ids ?
+    bool wants_logits = o->output.stage == CLI_STAGE_LOGITS;
+    int code = wants_logits && !o->prompt.ids ?
                    cli_fail_usage("--ids is missing: the text whose logits are wanted; or --stage "
                                   "mel, --stage encoder") :
                    CLI_EXIT_OK;
@@ -142,14 +142,15 @@ static int speech(const struct cli_options *o, struct cli_model_session *loaded)
         code = read_ids(o, loaded, &ids, &n);
     if (code == CLI_EXIT_OK)
         code = read_frames(o, info, loaded->model, &frames);
-    if (code == CLI_EXIT_OK && o->stage == CLI_STAGE_MEL)
-        code = write_matrix(o->out, frames, info->n_mels, 2 * (size_t)info->encoder_context, true);
-    if (code == CLI_EXIT_OK && o->stage != CLI_STAGE_MEL)
+    if (code == CLI_EXIT_OK && o->output.stage == CLI_STAGE_MEL)
+        code = write_matrix(o->output.path, frames, info->n_mels, 2 * (size_t)info->encoder_context,
+                            true);
+    if (code == CLI_EXIT_OK && o->output.stage != CLI_STAGE_MEL)
         code = open_for_ids(o, loaded, wants_logits ? n : 1);
-    if (code == CLI_EXIT_OK && o->stage != CLI_STAGE_MEL)
+    if (code == CLI_EXIT_OK && o->output.stage != CLI_STAGE_MEL)
         code = encode_window(o, loaded, frames);
     if (code == CLI_EXIT_OK && wants_logits)
-        code = all_passes(loaded, ids, n, o->out);
+        code = all_passes(loaded, ids, n, o->output.path);
     free(frames);
     free(ids);
     return code;
@@ -159,15 +160,16 @@ static int text(const struct cli_options *o, struct cli_model_session *loaded)
 {
     akunu_token *ids = NULL;
     size_t n = 0;
-    if (o->stage != CLI_STAGE_LOGITS)
+    if (o->output.stage != CLI_STAGE_LOGITS)
         return cli_fail_usage("--stage is for speech models; this one reads text");
-    int code = o->ids && o->file ? cli_fail_usage("--ids and -f exclude each other, unless the "
-                                                  "model is one of speech") :
-                                   read_ids(o, loaded, &ids, &n);
+    int code = o->prompt.ids && o->prompt.file ?
+                   cli_fail_usage("--ids and -f exclude each other, unless the "
+                                  "model is one of speech") :
+                   read_ids(o, loaded, &ids, &n);
     if (code == CLI_EXIT_OK)
         code = open_for_ids(o, loaded, n);
     if (code == CLI_EXIT_OK)
-        code = all_passes(loaded, ids, n, o->out);
+        code = all_passes(loaded, ids, n, o->output.path);
     free(ids);
     return code;
 }
@@ -175,7 +177,7 @@ static int text(const struct cli_options *o, struct cli_model_session *loaded)
 int cli_logits(const struct cli_options *o)
 {
     struct cli_model_session loaded = { .sequence = -1 };
-    if (!o->out)
+    if (!o->output.path)
         return cli_fail_usage("--out FILE is missing: where the logits go");
     int code = cli_load_model(o, &loaded);
     if (code == CLI_EXIT_OK)

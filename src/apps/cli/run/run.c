@@ -31,7 +31,7 @@ static bool write_piece(size_t index, akunu_token token, const char *text, size_
     struct cli_run *run = user;
     (void)index, (void)token;
     cli_progress_end(&run->progress);
-    if (run->options->json)
+    if (run->options->output.json)
         return cli_run_keep(run, &run->text, text, n);
     if (run->template) {
         run->no_memory = !cli_answer_push(&run->answer, text, n);
@@ -66,9 +66,10 @@ static int read_prompt(struct cli_run *run)
             "nothing to answer or to continue: give a prompt with -p TEXT, -f FILE or through a "
             "pipe, or chat (-cnv)");
     int code = cli_read_prompt(o, "a prompt", &run->prompt);
-    if (code == CLI_EXIT_OK && run->prompt.n == 0 && !o->prompt)
-        return cli_fail_usage("the prompt is empty: %s has no text",
-                              o->file && strcmp(o->file, "-") != 0 ? o->file : "standard input");
+    if (code == CLI_EXIT_OK && run->prompt.n == 0 && !o->prompt.text)
+        return cli_fail_usage(
+            "the prompt is empty: %s has no text",
+            o->prompt.file && strcmp(o->prompt.file, "-") != 0 ? o->prompt.file : "standard input");
     return code;
 }
 
@@ -98,8 +99,8 @@ static int render_prompt(struct cli_run *run, size_t *n)
 static int tokenize_prompt(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
-    unsigned flags =
-        (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
+    unsigned flags = (o->prompt.no_bos ? 0u : AKUNU_ADD_SPECIAL) |
+                     (o->prompt.no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
     size_t n = 0;
     int code = run->template ? render_prompt(run, &n) : CLI_EXIT_OK;
     if (code == CLI_EXIT_OK && run->template)
@@ -128,13 +129,13 @@ static void on_logprobs(size_t index, akunu_token token, float logprob,
 static int begin_logprobs(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
-    if (o->logprobs < 0)
+    if (o->text.logprobs < 0)
         return CLI_EXIT_OK;
-    if (!o->json || o->n_completions > 1)
+    if (!o->output.json || o->text.n_completions > 1)
         return cli_fail_usage("--logprobs %lld: they come with --json, and for one text (no -np)",
-                              (long long)o->logprobs);
+                              (long long)o->text.logprobs);
     run->generation.on_logprobs = on_logprobs;
-    run->generation.n_top_logprobs = (uint32_t)o->logprobs;
+    run->generation.n_top_logprobs = (uint32_t)o->text.logprobs;
     run->logprobs = json_array();
     return run->logprobs ? CLI_EXIT_OK : cli_fail_memory();
 }
@@ -148,7 +149,7 @@ static void print_speed(const struct cli_run *run, const struct akunu_result *r)
     if (r->n_drafted > 0)
         snprintf(drafted, sizeof drafted, " (%llu of %llu drafts accepted)",
                  (unsigned long long)r->n_accepted, (unsigned long long)r->n_drafted);
-    if (run->options->sampling.temperature > 0.0 && run->options->seed < 0)
+    if (run->options->sampling.temperature > 0.0 && run->options->text.seed < 0)
         snprintf(seed, sizeof seed, ", seed %lld", (long long)run->seed);
     if (r->n_generated > 1) /* the first token comes with the prompt */
         snprintf(speed, sizeof speed, ", %.1f tok/s",
@@ -199,7 +200,7 @@ json_t *cli_run_json(const struct cli_run *run, const struct cli_text *text,
         cli_json_real(r->prompt_seconds), "generate_seconds", cli_json_real(r->generate_seconds),
         "load_seconds", cli_json_real(run->loaded.load_seconds), "seed", (json_int_t)seed,
         "n_drafted", (json_int_t)r->n_drafted, "n_accepted", (json_int_t)r->n_accepted);
-    if (value && reasoning && !run->options->hide_reasoning)
+    if (value && reasoning && !run->options->chat.hide_reasoning)
         json_object_set(value, "reasoning", reasoning);
     json_decref(reasoning);
     if (value && run->logprobs && json_object_set(value, "logprobs", run->logprobs) != 0) {
@@ -224,14 +225,14 @@ static int generate_text(struct cli_run *run)
     struct akunu_result result = { .size = sizeof result };
     const struct akunu_ids prompt = cli_run_ids(run);
     int code = CLI_EXIT_OK;
-    if (run->template && !o->json)
+    if (run->template && !o->output.json)
         code =
             cli_answer_begin(&run->answer, run->template, &run->loaded, run->rendered, &run->out);
-    run->answer.hide_reasoning = o->hide_reasoning;
+    run->answer.hide_reasoning = o->chat.hide_reasoning;
     if (code != CLI_EXIT_OK)
         return code;
-    run->answer.no_wrap = o->no_wrap;
-    if (!run->template && !o->json && !o->no_display_prompt && !is_infill(run)) {
+    run->answer.no_wrap = o->chat.no_wrap;
+    if (!run->template && !o->output.json && !o->prompt.no_display && !is_infill(run)) {
         cli_output_bytes(&run->out, run->prompt.bytes, run->prompt.n);
         cli_output_flush(&run->out);
         run->last = run->prompt.n > 0 ? run->prompt.bytes[run->prompt.n - 1] : '\0';
@@ -249,10 +250,10 @@ static int generate_text(struct cli_run *run)
     code = cli_run_code(run, status);
     if (code == CLI_EXIT_INTERRUPTED)
         result.stop = AKUNU_STOP_CALLBACK;
-    if (o->json && (code == CLI_EXIT_OK || code == CLI_EXIT_INTERRUPTED)) {
+    if (o->output.json && (code == CLI_EXIT_OK || code == CLI_EXIT_INTERRUPTED)) {
         if (cli_json_print(&run->out, cli_run_json(run, &run->text, &result, run->seed)))
             cli_output_text(&run->out, "\n");
-    } else if (!o->json && !run->template && run->last != '\n' && isatty(STDOUT_FILENO)) {
+    } else if (!o->output.json && !run->template && run->last != '\n' && isatty(STDOUT_FILENO)) {
         cli_output_text(&run->out, "\n");
     }
     cli_output_flush(&run->out);
@@ -273,7 +274,7 @@ static int generate_from_cache(struct cli_run *run)
                                          &(struct akunu_ids){ run->ids, run->n_ids }, &cache,
                                          &run->n_restored) != AKUNU_OK)
         return cli_fail_library();
-    int code = run->options->n_completions > 1 ? cli_run_parallel(run) : generate_text(run);
+    int code = run->options->text.n_completions > 1 ? cli_run_parallel(run) : generate_text(run);
     if (cached && code == CLI_EXIT_OK &&
         akunu_sequence_keep(run->loaded.session, run->loaded.sequence, run->n_ids, &cache) !=
             AKUNU_OK)
@@ -285,7 +286,8 @@ static int generate_from_cache(struct cli_run *run)
 /* Whether to chat: on a terminal without a prompt, unless flags say otherwise. */
 static bool is_chat(const struct cli_options *o)
 {
-    return o->conversation || (!o->no_conversation && !o->json && !cli_has_input(o));
+    return o->chat.conversation ||
+           (!o->chat.no_conversation && !o->output.json && !cli_has_input(o));
 }
 
 /* Takes the template, if the prompt is to be answered by one: the model has one, or a flag asks for
@@ -295,11 +297,11 @@ static int set_up_template(struct cli_run *run)
     const struct cli_options *o = run->options;
     if (is_infill(run))
         return CLI_EXIT_OK;
-    bool asked = o->chat_template || o->chat_template_file || o->kwargs || o->reasoning ||
-                 o->system_prompt || o->system_prompt_file || o->single_turn;
+    bool asked = o->chat.template || o->chat.template_file || o->chat.kwargs || o->chat.reasoning ||
+                 o->chat.system_prompt || o->chat.system_prompt_file || o->chat.single_turn;
     struct akunu_template *of_model;
     int code = CLI_EXIT_OK;
-    if (!o->no_conversation && (of_model = akunu_model_template(run->loaded.model)) != NULL) {
+    if (!o->chat.no_conversation && (of_model = akunu_model_template(run->loaded.model)) != NULL) {
         if (asked || !akunu_template_is_fallback(of_model))
             run->template = cli_chat_template(o, &run->loaded, &code);
         akunu_template_free(of_model);
@@ -308,7 +310,7 @@ static int set_up_template(struct cli_run *run)
         code = cli_check_mode(o, run->template ? CLI_MODE_ANSWER : CLI_MODE_CONTINUE);
     if (code == CLI_EXIT_OK && run->template)
         cli_aside("answered by the chat template; --raw continues the text as it is");
-    run->generation.special = run->template || o->special; /* such tokens mark reasoning */
+    run->generation.special = run->template || o->chat.special; /* such tokens mark reasoning */
     return code;
 }
 
@@ -316,7 +318,7 @@ static int set_up_template(struct cli_run *run)
 static int set_up(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
-    int code = o->no_conversation ? cli_check_mode(o, CLI_MODE_CONTINUE) : CLI_EXIT_OK;
+    int code = o->chat.no_conversation ? cli_check_mode(o, CLI_MODE_CONTINUE) : CLI_EXIT_OK;
     if (code == CLI_EXIT_OK)
         code = cli_sampling(o, &run->sampling);
     run->seed = (int64_t)run->sampling.params.seed;
@@ -334,7 +336,7 @@ static int open_model(struct cli_run *run)
 {
     const struct cli_options *o = run->options;
     int code = cli_load_model(o, &run->loaded);
-    run->loaded.max_sequences = (uint32_t)o->n_completions;
+    run->loaded.max_sequences = (uint32_t)o->text.n_completions;
     if (code == CLI_EXIT_OK)
         code = cli_need_tokenizer(&run->loaded, is_infill(run) ? "infill" : "run");
     if (code == CLI_EXIT_OK)
@@ -343,7 +345,8 @@ static int open_model(struct cli_run *run)
         code = cli_check_bias(&run->sampling, run->loaded.model);
     if (code == CLI_EXIT_OK && !is_infill(run))
         code = tokenize_prompt(run);
-    if (code == CLI_EXIT_OK && run->template && o->json_schema) /* JSON comes after reasoning */
+    if (code == CLI_EXIT_OK && run->template &&
+        o->grammar.json_schema) /* JSON comes after reasoning */
         code = cli_answer_grammar(run->template, &run->loaded, run->rendered, &run->grammar);
     run->sampling.params.grammar = run->grammar;
     if (code == CLI_EXIT_OK)

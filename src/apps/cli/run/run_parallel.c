@@ -89,7 +89,7 @@ static int generate_all(struct parallel *c)
     int code = cli_run_code(run, status);
     if (code != CLI_EXIT_OK)
         return code;
-    if (run->options->json)
+    if (run->options->output.json)
         print_texts_json(c);
     else
         print_texts(c);
@@ -101,7 +101,7 @@ static int generate_all(struct parallel *c)
 
 int cli_run_parallel(struct cli_run *run)
 {
-    size_t n = (size_t)run->options->n_completions;
+    size_t n = (size_t)run->options->text.n_completions;
     struct parallel c = { .run = run,
                           .n = n,
                           .texts = calloc(n, sizeof *c.texts),

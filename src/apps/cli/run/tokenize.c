@@ -62,8 +62,8 @@ static int print_pieces(struct cli_output *out, const struct akunu_tokenizer *to
 
 int cli_tokenize(const struct cli_options *o)
 {
-    unsigned flags =
-        (o->no_bos ? 0u : AKUNU_ADD_SPECIAL) | (o->no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
+    unsigned flags = (o->prompt.no_bos ? 0u : AKUNU_ADD_SPECIAL) |
+                     (o->prompt.no_parse_special ? 0u : AKUNU_PARSE_SPECIAL);
     struct cli_output out = cli_output_stdout();
     struct akunu_tokenizer *tokenizer = NULL;
     akunu_token *ids = NULL;
@@ -75,10 +75,10 @@ int cli_tokenize(const struct cli_options *o)
         code = cli_load_tokenizer(o, &tokenizer);
     if (code == CLI_EXIT_OK)
         code = cli_tokenize_text(tokenizer, &text, flags, &ids, &n);
-    if (code == CLI_EXIT_OK && o->ids_only && !o->json)
+    if (code == CLI_EXIT_OK && o->output.ids_only && !o->output.json)
         print_ids(&out, ids, n);
     else if (code == CLI_EXIT_OK)
-        code = print_pieces(&out, tokenizer, ids, n, o->json);
+        code = print_pieces(&out, tokenizer, ids, n, o->output.json);
     free(ids);
     free(text.bytes);
     akunu_tokenizer_free(tokenizer);
@@ -100,7 +100,7 @@ int cli_detokenize(const struct cli_options *o)
         code = cli_check_ids(cli_ids_name(o), ids, n, akunu_tokenizer_vocab_size(tokenizer));
     if (code == CLI_EXIT_OK)
         code = decode_ids(tokenizer, ids, n, &text);
-    if (code == CLI_EXIT_OK && o->json) {
+    if (code == CLI_EXIT_OK && o->output.json) {
         cli_json_print(&out, json_pack("{s:o}", "text", cli_json_text(text.bytes, text.n)));
         cli_output_text(&out, "\n");
     } else if (code == CLI_EXIT_OK) {

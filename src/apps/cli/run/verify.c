@@ -208,7 +208,7 @@ static int report_finding(const struct cli_options *o, const struct replay *r,
 {
     struct cli_output out = cli_output_stdout();
     bool verified = f->what == NULL;
-    if (o->json) {
+    if (o->output.json) {
         json_t *value = json_pack("{s:b, s:I}", "verified", (int)verified, "tokens",
                                   (json_int_t)r->receipt->n_tokens);
         if (!verified)
@@ -296,7 +296,7 @@ static int read_json(const struct cli_options *o, json_t **out)
     *out = NULL;
     if (!cli_has_input(o))
         return cli_fail_usage("the receipt is missing: a file, or - for standard input");
-    int code = cli_read_file("the receipt", o->file ? o->file : "-", &text);
+    int code = cli_read_file("the receipt", o->prompt.file ? o->prompt.file : "-", &text);
     if (code != CLI_EXIT_OK)
         return code;
     *out = cli_json_read(text.bytes, text.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,

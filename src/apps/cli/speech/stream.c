@@ -71,9 +71,9 @@ static void print_text(struct stream *s, const struct akunu_word *words, size_t 
 static bool on_words(const struct akunu_word *words, size_t n, bool is_final, void *user)
 {
     struct stream *s = user;
-    if (s->o->json && (n > 0 || !is_final))
+    if (s->o->output.json && (n > 0 || !is_final))
         print_words_json(s, words, n, is_final);
-    else if (!s->o->json)
+    else if (!s->o->output.json)
         print_text(s, words, n, is_final);
     cli_output_flush(s->out);
     return true;
@@ -160,7 +160,7 @@ static int feed_stream(struct stream *s, struct akunu_speech_stream *stream)
     }
     if (status == AKUNU_OK)
         status = akunu_speech_stream_end(stream);
-    if (!s->o->json && s->n_line > 0)
+    if (!s->o->output.json && s->n_line > 0)
         cli_output_text(s->out, "\n");
     if (status != AKUNU_OK)
         return cli_fail_library();
@@ -177,7 +177,7 @@ int cli_stream(const struct cli_options *o, struct akunu_session *session,
     s->out = out;
     s->is_terminal = isatty(STDOUT_FILENO);
     struct akunu_speech_stream *stream =
-        akunu_speech_stream_new(session, o->stream_rate, params, on_words, s);
+        akunu_speech_stream_new(session, o->speech.rate, params, on_words, s);
     int code = stream ? feed_stream(s, stream) : cli_fail_library();
     akunu_speech_stream_free(stream);
     free(s);

@@ -24,15 +24,16 @@ static struct akunu_transcription get_params(const struct cli_options *o,
     struct akunu_transcription params = o->transcription;
     if (!params.language)
         params.language = "en";
-    params.word_times = params.word_times || o->max_line > 0 || o->print_colors || o->karaoke;
+    params.word_times =
+        params.word_times || o->speech.max_line > 0 || o->speech.colors || o->speech.karaoke;
     if (params.beams == 0)
-        params.beams = o->stream ? 1 : 5;
-    if (o->no_fallback || o->stream) /* it would come too late */
+        params.beams = o->speech.stream ? 1 : 5;
+    if (o->speech.no_fallback || o->speech.stream) /* it would come too late */
         params.temperature_step = 0.0f;
     params.vad = extras->vad;
     params.grammar = extras->grammar;
     params.vad_params = &o->vad_params;
-    params.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
+    params.seed = o->text.seed >= 0 ? (uint64_t)o->text.seed : 0;
     return params;
 }
 
@@ -62,7 +63,7 @@ static int detect(struct akunu_session *session, const struct cli_options *o,
             best = i;
     if (!(probabilities[best] > 0.0f))
         return cli_fail("%s: no speech was found, and so no language", name);
-    if (!o->json) {
+    if (!o->output.json) {
         cli_output_format(out, "%s (%.2f)\n", akunu_language_code(best),
                           (double)probabilities[best]);
         return CLI_EXIT_OK;
@@ -81,28 +82,30 @@ static int detect(struct akunu_session *session, const struct cli_options *o,
 /* ---- The command -------------------------------------------------------- */
 static int check_options(const struct cli_options *o)
 {
-    if (o->stream && (o->clips.n > 1 || (o->clips.n == 1 && strcmp(o->clips.values[0], "-") != 0)))
+    if (o->speech.stream &&
+        (o->speech.clips.n > 1 ||
+         (o->speech.clips.n == 1 && strcmp(o->speech.clips.values[0], "-") != 0)))
         return cli_fail_usage("--stream reads standard input, and no files");
-    if (o->stream && cli_writes_files(o))
+    if (o->speech.stream && cli_writes_files(o))
         return cli_fail_usage("--stream prints text, or JSON, and writes no files");
-    if (o->stream && o->detect_language)
+    if (o->speech.stream && o->speech.detect_language)
         return cli_fail_usage("--detect-language reads files, and --stream none");
-    if (o->clips.n == 0 && !o->stream)
+    if (o->speech.clips.n == 0 && !o->speech.stream)
         return cli_fail_usage("an audio file is missing: give it with -f FILE (- is standard "
                               "input)");
-    if ((o->grammar_rule || isfinite(o->transcription.grammar_penalty)) && !o->grammar &&
-        !o->grammar_file)
+    if ((o->grammar.rule || isfinite(o->transcription.grammar_penalty)) && !o->grammar.text &&
+        !o->grammar.file)
         return cli_fail_usage("%s needs --grammar",
-                              o->grammar_rule ? "--grammar-rule" : "--grammar-penalty");
-    if (o->output_stem && !cli_writes_files(o))
+                              o->grammar.rule ? "--grammar-rule" : "--grammar-penalty");
+    if (o->speech.stem && !cli_writes_files(o))
         return cli_fail_usage("--output-file: no file is asked for; add --output-txt, "
                               "--output-srt or another");
-    size_t n_stem = o->output_stem ? strlen(o->output_stem) : 0;
-    if (n_stem > 0 && o->output_stem[n_stem - 1] == '/')
-        return cli_fail_usage("--output-file %s: the name of a file is missing", o->output_stem);
-    if (o->output_stem && o->clips.n > 1)
+    size_t n_stem = o->speech.stem ? strlen(o->speech.stem) : 0;
+    if (n_stem > 0 && o->speech.stem[n_stem - 1] == '/')
+        return cli_fail_usage("--output-file %s: the name of a file is missing", o->speech.stem);
+    if (o->speech.stem && o->speech.clips.n > 1)
         return cli_fail_usage("--output-file names the files of one clip, and there are %zu",
-                              o->clips.n);
+                              o->speech.clips.n);
     return CLI_EXIT_OK;
 }
 
@@ -112,9 +115,9 @@ static uint32_t count_windows(const struct cli_options *o, const struct akunu_mo
 {
     uint32_t most =
         o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, params);
-    if (o->stream || o->detect_language)
+    if (o->speech.stream || o->speech.detect_language)
         return 1;
-    return o->vad || o->clips.n > most ? most : (uint32_t)o->clips.n;
+    return o->speech.vad || o->speech.clips.n > most ? most : (uint32_t)o->speech.clips.n;
 }
 
 static int open_for_speech(const struct cli_options *o, const struct akunu_transcription *params,
@@ -137,12 +140,12 @@ static int transcribe_clips(const struct cli_options *o, struct cli_model_sessio
     int code = open_for_speech(o, &params, loaded);
     if (code != CLI_EXIT_OK)
         return code;
-    if (o->stream)
+    if (o->speech.stream)
         return cli_stream(o, loaded->session, &params, out);
-    if (!o->detect_language)
+    if (!o->speech.detect_language)
         return cli_transcribe_clips(o, loaded, &params, out);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->clips.n; i++)
-        code = detect(loaded->session, o, &params, o->clips.values[i], out);
+    for (size_t i = 0; code == CLI_EXIT_OK && i < o->speech.clips.n; i++)
+        code = detect(loaded->session, o, &params, o->speech.clips.values[i], out);
     return code;
 }
 
@@ -151,13 +154,13 @@ static int read_grammar(const struct cli_options *o, struct akunu_grammar **out)
 {
     struct cli_options named = *o;
     char shown[CLI_SHOWN_BYTES];
-    if (o->grammar && !strstr(o->grammar, "::=")) {
-        if (access(o->grammar, R_OK) != 0)
+    if (o->grammar.text && !strstr(o->grammar.text, "::=")) {
+        if (access(o->grammar.text, R_OK) != 0)
             return cli_fail_usage("--grammar: \"%s\" is no file that can be read, and no grammar, "
                                   "which has ::=",
-                                  cli_show_text(o->grammar, shown));
-        named.grammar_file = o->grammar;
-        named.grammar = NULL;
+                                  cli_show_text(o->grammar.text, shown));
+        named.grammar.file = o->grammar.text;
+        named.grammar.text = NULL;
     }
     return cli_read_grammar(&named, AKUNU_SCHEMA_WRITING, out);
 }
@@ -174,12 +177,12 @@ int cli_transcribe(const struct cli_options *o)
         code = cli_load_model(o, &loaded);
     if (code == CLI_EXIT_OK && loaded.info.n_mels == 0) {
         cli_fail("%s is no speech model: its architecture is \"%s\"%s", loaded.path,
-                 loaded.info.architecture, o->model ? "" : "; give a Whisper model with -m");
+                 loaded.info.architecture, o->model.name ? "" : "; give a Whisper model with -m");
         code = CLI_EXIT_MODEL;
     }
     if (code == CLI_EXIT_OK)
         code = cli_need_tokenizer(&loaded, "transcribe");
-    if (code == CLI_EXIT_OK && o->vad)
+    if (code == CLI_EXIT_OK && o->speech.vad)
         code = cli_load_vad(o, loaded.path, true, &extras.vad);
     if (code == CLI_EXIT_OK)
         code = transcribe_clips(o, &loaded, &extras, &out);

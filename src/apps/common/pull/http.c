@@ -399,9 +399,9 @@ int cli_http_fail(const struct cli_http *http, const char *url, const struct cli
 int cli_http_open(const struct cli_options *o, struct cli_http *http)
 {
     const char *endpoint = getenv("HF_ENDPOINT"), *certificates = getenv("SSL_CERT_FILE");
-    *http = (struct cli_http){ .stall_seconds = o->stall_timeout,
-                               .n_retries = (int)o->retries,
-                               .n_connections = (int)o->connections };
+    *http = (struct cli_http){ .stall_seconds = o->download.stall_timeout,
+                               .n_retries = (int)o->download.retries,
+                               .n_connections = (int)o->download.connections };
     if (!endpoint || !*endpoint)
         endpoint = "https://huggingface.co";
     http->certificates = certificates && *certificates ? certificates : NULL;

@@ -260,12 +260,12 @@ int cli_pull(const struct cli_options *o)
 {
     struct cli_output out = cli_output_stdout();
     struct pull p = { 0 };
-    if (!o->url)
+    if (!o->download.url)
         return cli_fail_usage("nothing to download is named: akunu-cli pull USER/REPO:TYPE, or a "
                               "URL");
-    int code = begin_pull(o, o->url, &p);
+    int code = begin_pull(o, o->download.url, &p);
     if (code == CLI_EXIT_OK)
-        code = pull(&p, o->out);
+        code = pull(&p, o->output.path);
     if (code == CLI_EXIT_OK)
         cli_output_format(&out, "%s\n", p.path);
     end(&p);
@@ -282,7 +282,7 @@ int cli_remote_path(const struct cli_options *o, const char *name, char **path)
         found = cli_pulled_find(p.models, p.source.key);
     if (found) {
         *path = cli_join_path(p.models, found, "");
-    } else if (code == CLI_EXIT_OK && o->offline) {
+    } else if (code == CLI_EXIT_OK && o->download.offline) {
         cli_fail("%s: not in %s, and --offline downloads nothing", p.source.shown, p.models);
         code = CLI_EXIT_MODEL;
     } else if (code == CLI_EXIT_OK) {

@@ -177,7 +177,7 @@ int cli_remote_header(const struct cli_options *o, const char *name,
         code = cli_model_source_parse(&http, name, &source);
     if (code == CLI_EXIT_OK && models)
         found = cli_pulled_find(models, source.key);
-    if (code == CLI_EXIT_OK && !found && !o->offline)
+    if (code == CLI_EXIT_OK && !found && !o->download.offline)
         code = read_source(&http, &source, header);
     cli_model_source_free(&source);
     cli_http_close(&http);
