@@ -56,16 +56,20 @@ const char *cli_program(void)
     return program;
 }
 
-/* `color` is an SGR number: 31 red, 33 yellow, 2 dim. `prefix` NULL: none. */
+/* `color` is an SGR number: 31 red, 33 yellow, 2 dim; 0: none. `prefix` NULL: none. Each message is
+ * written at once, so that lines of processes that share standard error do not mix. */
 static void print_message(int color, const char *prefix, const char *format, va_list arguments)
 {
-    bool use_color = cli_supports_color(stderr);
-    if (use_color)
-        fprintf(stderr, "\033[%dm", color);
-    if (prefix)
-        fprintf(stderr, "%s: ", prefix);
-    vfprintf(stderr, format, arguments);
-    fputs(use_color ? "\033[0m\n" : "\n", stderr);
+    char begin[16] = "", *text;
+    if (vasprintf(&text, format, arguments) < 0) {
+        fputs(format, stderr);
+        return;
+    }
+    if (color && cli_supports_color(stderr))
+        snprintf(begin, sizeof begin, "\033[%dm", color);
+    fprintf(stderr, "%s%s%s%s%s\n", begin, prefix ? prefix : "", prefix ? ": " : "", text,
+            *begin ? "\033[0m" : "");
+    free(text);
 }
 
 int cli_fail_usage(const char *format, ...)
@@ -144,9 +148,8 @@ void cli_report(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    print_message(0, NULL, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
 }
 
 void cli_format_age(int64_t since, char *out, size_t capacity)
