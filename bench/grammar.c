@@ -148,11 +148,11 @@ static void all_masks(const char *path)
 static double speed(struct akunu_session *session, const struct akunu_grammar *g)
 {
     static const akunu_token prompt[] = { 504, 3575, 282, 4649 };
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling;
     struct akunu_result result = { .size = sizeof result };
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     generation.sampling = &sampling;
     generation.max_tokens = 200;
     generation.speculation = AKUNU_SPECULATION_NONE;

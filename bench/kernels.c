@@ -1,4 +1,4 @@
-/* Benchmark of each kernel alone: bundle × kernel × type × number of tokens. Prints bytes and
+/* Benchmark of each kernel alone: ISA × kernel × type × number of tokens. Prints bytes and
  * operations per second, and their share of this machine's limits; these are measured in between,
  * and the best so far counts. Weights and KV pages come from memory, not from a cache. `panel_i8`
  * times the products over one int8 panel alone, `gemm` unpacking and products.
@@ -21,7 +21,7 @@
 static const char usage[] =
     "bench/kernels [--isa LIST] [--kernel LIST] [--type LIST] [--n LIST] [--threads N] [--k N]\n"
     "       [--time SECONDS] [--prefetch BYTES|best] [-o text|json]\n"
-    "       (the best bundle, all, all, all of 1, 2, 4, 8, 16, 1 and the physical cores, 1536, 0.1 "
+    "       (the best ISA, all, all, all of 1, 2, 4, 8, 16, 1 and the physical cores, 1536, 0.1 "
     "a "
     "figure,\n"
     "       the default distance, text; best: the best of several distances per figure)";
@@ -484,7 +484,7 @@ static void bench_attention(struct bench *b)
     }
 }
 
-static void bench_bundle(struct bench *b)
+static void bench_isa(struct bench *b)
 {
     struct figure f = { .bench = b, .count = 512 };
     ak_cpu_fill_kernels(b->isa, &b->kernels);
@@ -598,7 +598,7 @@ int main(int argc, char **argv)
         for (b.threads = asked ? asked : 1; b.threads <= cores;
              b.threads = b.threads < cores ? cores : cores + 1) {
             b.pool = start_threads(b.threads);
-            bench_bundle(&b);
+            bench_isa(&b);
             ak_pool_free(b.pool);
         }
         found = true;

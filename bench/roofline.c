@@ -1,4 +1,4 @@
-/* Limits of this machine with 1 … N threads, per ISA bundle: all other figures are quoted against
+/* Limits of this machine with 1 … N threads, per ISA: all other figures are quoted against
  * these. Beside each rate are operations per core and cycle, to compare with the hardware: Zen 4
  * and Intel server cores with AVX-512 do 128 or 256 of int8, 32 or 64 of f32. */
 #include "measure.h"

@@ -79,13 +79,13 @@ static bool on_piece(size_t index, akunu_token token, const char *text, size_t n
 static enum akunu_status answer(struct chat *chat, struct akunu_result *result)
 {
     struct akunu_chat input;
-    struct akunu_generation generation;
-    struct akunu_completion completion;
+    struct akunu_generation_params generation;
+    struct akunu_completion_params completion;
     struct text whole = { NULL, 0 };
     enum akunu_status status = AKUNU_ERROR_MEMORY;
     akunu_chat_default(&input, sizeof input);
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_completion_default(&completion, sizeof completion);
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_completion_params_default(&completion, sizeof completion);
     generation.max_tokens = chat->max_tokens;
     generation.on_piece = on_piece;
     generation.cancel = is_cancelled;

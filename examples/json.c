@@ -20,13 +20,13 @@ static bool print_piece(size_t index, akunu_token token, const char *text, size_
 static bool ask(struct akunu_session *session, const struct akunu_grammar *grammar,
                 const char *text)
 {
-    struct akunu_sampling sampling;
-    struct akunu_generation generation;
-    struct akunu_completion completion;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params generation;
+    struct akunu_completion_params completion;
     struct akunu_result result;
-    akunu_sampling_default(&sampling, sizeof sampling);
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_completion_default(&completion, sizeof completion);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_completion_params_default(&completion, sizeof completion);
     akunu_result_default(&result, sizeof result);
     sampling.temperature = 0.0f;
     sampling.grammar = grammar;

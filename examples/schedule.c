@@ -51,9 +51,9 @@ static bool submit(struct akunu_scheduler *scheduler, const struct akunu_model *
 {
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
     struct akunu_request request;
-    struct akunu_generation generation;
+    struct akunu_generation_params generation;
     akunu_request_default(&request, sizeof request);
-    akunu_generation_default(&generation, sizeof generation);
+    akunu_generation_params_default(&generation, sizeof generation);
     generation.max_tokens = TOKENS_MAX;
     size_t n_bytes = strlen(text->prompt);
     int64_t n =

@@ -19,10 +19,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: simple MODEL.gguf TEXT\n");
         return 2;
     }
-    struct akunu_generation generation;
-    struct akunu_completion completion;
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_completion_default(&completion, sizeof completion);
+    struct akunu_generation_params generation;
+    struct akunu_completion_params completion;
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_completion_params_default(&completion, sizeof completion);
     generation.max_tokens = 64;
     generation.on_piece = print_piece;
     completion.generation = &generation;

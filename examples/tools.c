@@ -88,13 +88,13 @@ static bool begin_answer(struct answer *a, const struct akunu_tokenizer *tokeniz
 
 static bool run_answer(struct answer *a)
 {
-    struct akunu_completion completion;
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
+    struct akunu_completion_params completion;
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling;
     struct akunu_result result;
-    akunu_completion_default(&completion, sizeof completion);
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_completion_params_default(&completion, sizeof completion);
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     akunu_result_default(&result, sizeof result);
     completion.chat = &a->chat;
     completion.chat_template = a->chat_template;

@@ -39,11 +39,11 @@ static bool report_progress(double fraction, void *user)
 
 static bool transcribe(struct akunu_session *session, struct akunu_audio *audio)
 {
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct akunu_clip clip;
     const char *language = NULL;
     int shown = -1;
-    akunu_transcription_default(&params, sizeof params);
+    akunu_transcription_params_default(&params, sizeof params);
     params.language = "auto";
     params.word_times = true;
     akunu_clip_default(&clip, sizeof clip);

@@ -1,6 +1,6 @@
 # AK_ISA(NAME, HOST-CPU-PATTERN, CFLAGS, PROGRAM)
 # -----------------------------------------------
-# A bundle of kernels for one instruction set, compiled with its own flags into
+# The kernels of one instruction set, compiled with its own flags into
 # libak_NAME.la and chosen at run time. It can be built where the host CPU matches
 # the shell pattern and the compiler takes CFLAGS and PROGRAM.
 #
@@ -32,7 +32,7 @@ AC_SUBST([AK_$5_CFLAGS], ["$3"])
 
 # AK_ISA_CHOOSE
 # -------------
-# --enable-isa=LIST: which of the bundles above are built, with the parents that
+# --enable-isa=LIST: which of the ISAs above are built, with the parents that
 # src/engine/cpu/isa.def gives them. Substitutes AK_ISA_LIBS; config.h gets AK_ISA_BUILT
 # and HAVE_AK_<NAME>, 0 or 1. Sets ak_have_<NAME> to the same number, and for the
 # summary ak_isa_built, ak_isa_refused (by the compiler) and ak_isa_left_out.
@@ -57,7 +57,7 @@ for ak_name in `echo "$enable_isa" | tr , ' '`; do
         ak_isa_chosen="$ak_isa_chosen $ak_name"])
 done
 
-dnl A child, or optional instructions, and the bundle that they need, a pair per line.
+dnl A child, or optional instructions, and the ISA that they need, a pair per line.
 ak_isa_parents=`sed -n 's/^ISA[[_OPTION]]*(\([[A-Z0-9_]]*\), [[a-z0-9_]]*, \([[A-Z0-9_]]*\),.*/\1 \2/p' "$srcdir/src/engine/cpu/isa.def" | tr A-Z a-z`
 ak_isa_wanted=
 for ak_name in $ak_isa_chosen; do
@@ -76,12 +76,12 @@ ak_isa_refused=
 ak_isa_left_out=
 m4_map_args_w(m4_defn([_AK_ISA_NAMES]), [_AK_ISA_DEFINE(], [)])
 AC_SUBST([AK_ISA_LIBS])
-AC_DEFINE_UNQUOTED([AK_ISA_BUILT], ["scalar$ak_isa_built"], [Names of the kernel bundles that are built.])
+AC_DEFINE_UNQUOTED([AK_ISA_BUILT], ["scalar$ak_isa_built"], [Names of the ISAs that are built.])
 ])
 
 # _AK_ISA_NATIVE
 # --------------
-# Sets ak_isa_native to the names of the bundles that this machine can run, as
+# Sets ak_isa_native to the names of the ISAs that this machine can run, as
 # src/engine/cpu/isa.c finds them when akunu runs.
 AC_DEFUN([_AK_ISA_NATIVE], [
 AS_IF([test "$cross_compiling" = yes],
@@ -106,7 +106,7 @@ int main(void)
     [ak_isa_native=`./conftest$EXEEXT` || AC_MSG_FAILURE([the program that finds them does not run])],
     [AC_MSG_FAILURE([the program that finds them does not compile])])
 CPPFLAGS=$ak_save_CPPFLAGS
-dnl Options that belong to a bundle, as amx_bf16, are built with it.
+dnl Options that belong to an ISA, as amx_bf16, are built with it.
 ak_names=
 for ak_name in $ak_isa_native; do
     AS_CASE([" _AK_ISA_NAMES "], [*" $ak_name "*], [ak_names="$ak_names $ak_name"])

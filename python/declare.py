@@ -200,7 +200,7 @@ def declarations(header: Header) -> Tuple[List[str], List[str]]:
 
 
 def sampling_numbers() -> List[str]:
-    """A TypedDict of the numbers of struct akunu_sampling."""
+    """A TypedDict of the numbers of struct akunu_sampling_params."""
     kinds = {"f32": "float", "i32": "int"}
     table = (INCLUDE / "sampling.def").read_text("utf-8")
     rows = re.findall(r"^AKUNU_SAMPLING\((\w+), (\w+),", table, re.M)

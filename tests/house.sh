@@ -12,7 +12,7 @@
 #   isa        instruction sets that one list has and another has not
 #   vendor     code of src/engine/cpu that asks who made the CPU: a machine is measured, not named
 #   name       a function that five files define, each its own: a search finds one too many
-#   sampling   a number of struct akunu_sampling without its row in sampling.def: it would be no flag, and
+#   sampling   a number of struct akunu_sampling_params without its row in sampling.def: it would be no flag, and
 #              requests that set it would be ignored
 #   drawing    docs/architecture.svg is not what docs/architecture.py draws of src/layers.txt
 #
@@ -118,14 +118,14 @@ check_include() {
         read_order(layers)
         while ((getline path < files) > 0)
             exists[path]
-        # A bundle may use the inline functions of its parent, and an option those of its bundle.
+        # An ISA may use the inline functions of its parent, and an option those of its ISA.
         while ((getline row < "src/engine/cpu/isa.def") > 0)
             if (split(row, field, /[(), ]+/) > 4 && field[1] == "ISA")
                 builds_on[field[3]] = tolower(field[4])
         builds_on["avx512bf16"] = "avx512"
         builds_on["amx"] = builds_on["amx"] " avx512bf16"
     }
-    function bundle(path,    part) {
+    function isa_of(path,    part) {
         return split(path, part, "/") == 5 && part[3] == "cpu" && part[4] != "scalar" ? part[4] : ""
     }
     function bad(why) {
@@ -144,9 +144,9 @@ check_include() {
             bad("there is no " header)
         else if (!is_below(to, from))
             bad(from " comes before " to)
-        else if (bundle("src/" header) != "" && bundle("src/" header) != bundle(FILENAME) &&
-                 index(" " builds_on[bundle(FILENAME)] " ", " " bundle("src/" header) " ") == 0)
-            bad("kernels of " bundle("src/" header) " are their bundle'"'"'s own")
+        else if (isa_of("src/" header) != "" && isa_of("src/" header) != isa_of(FILENAME) &&
+                 index(" " builds_on[isa_of(FILENAME)] " ", " " isa_of("src/" header) " ") == 0)
+            bad("kernels of " isa_of("src/" header) " are their ISA'"'"'s own")
     }
     /^[ \t]*#[ \t]*include[ \t]*</ {
         name = $0
@@ -297,7 +297,7 @@ check_name() {
 check_sampling() {
     sed -n 's/^AKUNU_SAMPLING(\([a-z0-9]*\), \([a-z_]*\),.*/\1 \2/p' include/akunu/sampling.def | sort >"$work/rows"
     awk '
-    /^struct akunu_sampling \{/ { inside = 1 }
+    /^struct akunu_sampling_params \{/ { inside = 1 }
     /^\};/ { inside = 0 }
     inside && match($0, /^    (float|int32_t) [a-z_, ]+;/) {
         text = substr($0, RSTART + 4, RLENGTH - 5)

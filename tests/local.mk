@@ -189,7 +189,7 @@ tests_engine_schedule_test_schedule_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 tests_engine_session_test_session_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory)
 tests_files_store_test_evict_LDFLAGS = $(AM_LDFLAGS) $(ak_wrap_memory) -Wl,--wrap=fstatvfs -Wl,--wrap=fstatfs -Wl,--wrap=fdopendir
 
-# The sources of the AVX-VNNI bundle once more, for machines with AVX-512 (tests/engine/cpu/evex.h).
+# The sources of the AVX-VNNI ISA once more, for machines with AVX-512 (tests/engine/cpu/evex.h).
 noinst_HEADERS += tests/engine/cpu/evex.h
 if HAVE_EVEX
 check_LTLIBRARIES += tests/engine/cpu/libevex.la

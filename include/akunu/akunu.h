@@ -20,10 +20,10 @@
  *     akunu_session_free(session);
  *     akunu_model_free(model);
  *
- * completion.generation points to a struct akunu_generation, whose on_piece gets the text. Programs
- * that handle tokens themselves call akunu_tokenizer_encode and akunu_session_generate instead.
- * docs/c-api.md shows how to chat, batch, constrain, embed, cancel and share threads, and examples/
- * has a program for each.
+ * completion.generation points to a struct akunu_generation_params, whose on_piece gets the text.
+ * Programs that handle tokens themselves call akunu_tokenizer_encode and akunu_session_generate
+ * instead. docs/c-api.md shows how to chat, batch, constrain, embed, cancel and share threads, and
+ * examples/ has a program for each.
  *
  * Errors. A function that fails returns a status other than AKUNU_OK, a NULL pointer, or -1, unless
  * its comment says otherwise. akunu_last_error() then returns the calling thread's message, which

@@ -51,7 +51,7 @@ AKUNU_API enum akunu_status akunu_last_status(void);
 /* Version of the library: "0.1.0". */
 AKUNU_API const char *akunu_version(void);
 
-/* One line about the build: version, compiler, architecture, ISA bundles. */
+/* One line about the build: version, compiler, architecture, ISAs. */
 AKUNU_API const char *akunu_build_info(void);
 
 /* Ordered by importance. */
@@ -160,7 +160,7 @@ struct akunu_adapter {
  * The library copies everything; `log`, `progress` and `user` are used during the load only. */
 struct akunu_load_params {
     size_t size;
-    const char *cpu;    /* highest ISA bundle ("avx2"); NULL: $AKUNU_CPU, the best available */
+    const char *cpu;    /* highest ISA ("avx2"); NULL: $AKUNU_CPU, the best available */
     unsigned n_threads; /* for packing; 0: $AKUNU_THREADS, the profile's, the physical cores */
     bool strict;        /* fail if the file has a tensor that the model does not use */
     bool warm_up;       /* touch the weights and run one token before returning */
@@ -247,7 +247,7 @@ struct akunu_model_info {
     const char *architecture; /* "llama" */
     const char *format;       /* "gguf", "safetensors", "npy-dir" */
     const char *weight_type;  /* the type that most bytes of the weights have */
-    const char *cpu;          /* the ISA bundle in use */
+    const char *cpu;          /* the ISA in use */
     uint32_t n_layers, width, n_heads, n_kv_heads, head_dim, ffn_width, vocab_size;
     uint32_t context; /* tokens that the model was made for */
     uint64_t n_parameters;
@@ -440,7 +440,7 @@ AKUNU_API enum akunu_status akunu_session_prefill(struct akunu_session *session,
                                                   size_t *last);
 
 /* ---- Embeddings --------------------------------------------------------- */
-struct akunu_embedding {
+struct akunu_embedding_params {
     size_t size;
     enum akunu_pooling pooling;
     enum akunu_normalize normalize;
@@ -451,7 +451,8 @@ struct akunu_embedding {
     akunu_cancel_fn *cancel; /* called before every pass; NULL: none */
     void *user;              /* passed to `cancel` */
 };
-AKUNU_API void akunu_embedding_default(struct akunu_embedding *embedding, size_t size);
+AKUNU_API void akunu_embedding_params_default(struct akunu_embedding_params *embedding,
+                                              size_t size);
 
 /* Elements of an embedding: the model's width, unless its files ask for several kinds of pooling at
  * once or truncate embeddings (truncate_dim of sentence-transformers). */
@@ -475,7 +476,7 @@ AKUNU_API void akunu_session_number_texts(struct akunu_session *session, size_t 
  * akunu lacks. AKUNU_ERROR_NUMERIC: an element of an embedding is not finite. */
 AKUNU_API enum akunu_status akunu_session_embed(struct akunu_session *session,
                                                 const struct akunu_ids *texts, size_t n,
-                                                const struct akunu_embedding *embedding,
+                                                const struct akunu_embedding_params *embedding,
                                                 float *out);
 
 /* A query and a document as one text; akunu_model_encode_pair (text.h) makes its tokens. */
@@ -495,7 +496,7 @@ AKUNU_API enum akunu_status akunu_session_score(struct akunu_session *session,
                                                 akunu_cancel_fn *cancel, void *user, float *out);
 
 /* ---- Generating --------------------------------------------------------- */
-struct akunu_sampling; /* sample.h */
+struct akunu_sampling_params; /* sample.h */
 struct akunu_logprob;
 
 /* Speculative decoding drafts tokens and verifies them in one pass. It changes only the speed: the
@@ -539,11 +540,11 @@ typedef void akunu_logprobs_fn(size_t index, akunu_token token, float logprob,
  * change them: INFINITY forces a token, -INFINITY forbids it. */
 typedef void akunu_logits_fn(size_t index, float *logits, size_t n_vocab, void *user);
 
-struct akunu_generation {
+struct akunu_generation_params {
     size_t size;
-    int64_t max_tokens;                    /* -1: until the text or the context ends (-1) */
-    const struct akunu_sampling *sampling; /* NULL: defaults */
-    akunu_piece_fn *on_piece;              /* NULL: none */
+    int64_t max_tokens;                           /* -1: until the text or the context ends (-1) */
+    const struct akunu_sampling_params *sampling; /* NULL: defaults */
+    akunu_piece_fn *on_piece;                     /* NULL: none */
     akunu_cancel_fn *cancel; /* called before every pass, also of the prompt; NULL: none */
     void *user;              /* passed to all callbacks of this struct */
     bool special;            /* the text includes control tokens */
@@ -577,7 +578,8 @@ struct akunu_generation {
      * Log-probabilities are those of the logits before the call. NULL: none. */
     akunu_logits_fn *on_logits;
 };
-AKUNU_API void akunu_generation_default(struct akunu_generation *generation, size_t size);
+AKUNU_API void akunu_generation_params_default(struct akunu_generation_params *generation,
+                                               size_t size);
 
 enum akunu_stop {
     AKUNU_STOP_END = 1,      /* an end token, or the grammar allows nothing more */
@@ -613,7 +615,7 @@ AKUNU_API void akunu_result_default(struct akunu_result *result, size_t size);
 AKUNU_API enum akunu_status akunu_session_generate(struct akunu_session *session,
                                                    akunu_sequence sequence,
                                                    const struct akunu_ids *prompt,
-                                                   const struct akunu_generation *generation,
+                                                   const struct akunu_generation_params *generation,
                                                    struct akunu_result *result);
 
 /* Parallel completions: runs one prompt once, shares its KV pages among n completions, and runs a
@@ -627,7 +629,7 @@ AKUNU_API enum akunu_status akunu_session_generate(struct akunu_session *session
 AKUNU_API enum akunu_status
 akunu_session_generate_parallel(struct akunu_session *session, akunu_sequence *sequences, size_t n,
                                 const struct akunu_ids *prompt,
-                                const struct akunu_generation *generation,
+                                const struct akunu_generation_params *generation,
                                 struct akunu_result *results);
 
 #ifdef __cplusplus

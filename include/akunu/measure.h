@@ -11,10 +11,10 @@ extern "C" {
 #endif
 
 /* ---- The machine -------------------------------------------------------- */
-/* Name of the best ISA bundle that this machine and build can run ("avx512"). */
+/* Name of the best ISA that this machine and build can run ("avx512"). */
 AKUNU_API const char *akunu_cpu_best(void);
 
-/* Name of ISA bundle i that this machine and build can run, from "scalar" to the best one; NULL
+/* Name of ISA i that this machine and build can run, from "scalar" to the best one; NULL
  * past the end. */
 AKUNU_API const char *akunu_cpu_name(size_t i);
 
@@ -40,7 +40,7 @@ AKUNU_API enum akunu_status akunu_get_chip(struct akunu_chip *chip, size_t size)
 struct akunu_roofline {
     double read_bytes_per_second, int8_ops_per_second;
     double f32_ops_per_second;
-    double bf16_ops_per_second; /* 0: the ISA bundle has no instruction for it */
+    double bf16_ops_per_second; /* 0: the ISA has no instruction for it */
     double clock_hz;            /* clock of one core */
 };
 /* Bits of `what`: the quantities to measure. */
@@ -53,12 +53,12 @@ enum {
     AKUNU_MEASURE_ALL = 31
 };
 /* Measures the quantities in `what` and sets the others to 0. Takes at most a tenth of a second for
- * each. cpu: ISA bundle to measure; NULL: the best one. n_threads: at least 1. */
+ * each. cpu: ISA to measure; NULL: the best one. n_threads: at least 1. */
 AKUNU_API enum akunu_status akunu_roofline_measure(const char *cpu, unsigned n_threads,
                                                    unsigned what, struct akunu_roofline *roofline,
                                                    size_t size);
 
-/* Measures what a model runs on: the CPU with the model's ISA bundle, or a device, of which only
+/* Measures what a model runs on: the CPU with the model's ISA, or a device, of which only
  * reading is measured. If CPU and device both have layers, read_bytes_per_second is that of a pass,
  * which reads the weights of one after those of the other. */
 AKUNU_API enum akunu_status akunu_roofline_measure_model(const struct akunu_model *model,
@@ -84,7 +84,7 @@ AKUNU_API void akunu_profile_default(struct akunu_profile *profile, size_t size)
 
 struct akunu_tune_params {
     size_t size;
-    const char *cpu;    /* ISA bundle; NULL: the best one */
+    const char *cpu;    /* ISA; NULL: the best one */
     unsigned n_threads; /* at least 1 (1) */
     unsigned n_runs;    /* runs of each kernel, of which the fastest counts; at least 1 (5) */
     akunu_fraction_fn *progress; /* NULL: none */

@@ -1,6 +1,6 @@
 /* akunu/sample.h: how the next token is sampled: parameters, samplers for programs that run passes
- * themselves, and log-probabilities. akunu_generation (core.h) takes the same parameters. Included
- * by akunu.h; compiles alone. */
+ * themselves, and log-probabilities. akunu_generation_params (core.h) takes the same parameters.
+ * Included by akunu.h; compiles alone. */
 #ifndef AKUNU_SAMPLE_H
 #define AKUNU_SAMPLE_H
 
@@ -26,7 +26,7 @@ struct akunu_logit_bias {
 /* The bias is applied first, then the samplers in their order; then a token is sampled. Each
  * sampler works as in llama.cpp and has llama.cpp's defaults. akunu/sampling.def lists the numbers
  * with their defaults, ranges and flags. */
-struct akunu_sampling {
+struct akunu_sampling_params {
     size_t size;
     /* ≤ 0: the most likely token after bias, penalties and DRY, without the other samplers (0.8) */
     float temperature;
@@ -87,16 +87,16 @@ struct akunu_sampling {
      * itself. akunu_sampler_sample takes each token that it returns as the next one of the text. */
     const struct akunu_grammar *grammar;
 };
-AKUNU_API void akunu_sampling_default(struct akunu_sampling *sampling, size_t size);
+AKUNU_API void akunu_sampling_params_default(struct akunu_sampling_params *sampling, size_t size);
 
 /* Checks everything for which no model is needed; akunu_sampler_new and akunu_session_generate do
  * so too. AKUNU_ERROR_ARGUMENT: the message names the member, its value and the accepted values. */
-AKUNU_API enum akunu_status akunu_sampling_check(const struct akunu_sampling *sampling);
+AKUNU_API enum akunu_status akunu_sampling_check(const struct akunu_sampling_params *sampling);
 
 /* The state of sampling for one text. */
 struct akunu_sampler;
 AKUNU_API struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model,
-                                                  const struct akunu_sampling *sampling);
+                                                  const struct akunu_sampling_params *sampling);
 AKUNU_API void akunu_sampler_free(struct akunu_sampler *sampler);
 /* Returns a copy in the same state, including the grammar's: both sample the same tokens from the
  * same logits. */

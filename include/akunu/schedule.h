@@ -60,7 +60,7 @@ struct akunu_request {
     /* NULL: defaults. max_tokens 0: the prompt is run, and nothing is generated. There is no
      * speculation. AKUNU_ERROR_UNSUPPORTED: a draft session or a callback is set; on_event takes
      * the place of callbacks. */
-    const struct akunu_generation *generation;
+    const struct akunu_generation_params *generation;
     bool logprobs; /* of generated tokens, with the generation->n_top_logprobs most likely ones */
     bool prompt_logprobs; /* of the prompt's tokens; the whole prompt is then computed */
     bool chain; /* compute akunu_result.chain, which proves what was computed; changes no text */

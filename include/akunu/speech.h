@@ -75,7 +75,7 @@ AKUNU_API enum akunu_status akunu_vad_detect(const struct akunu_vad *vad, struct
 struct akunu_grammar; /* text.h */
 
 /* Parameters of openai/whisper's transcribe(), with the defaults of its command. */
-struct akunu_transcription {
+struct akunu_transcription_params {
     size_t size;
     /* a name that akunu_language_find knows ("de", "German"); "auto": detected in the first 30 s;
      * NULL: English */
@@ -127,7 +127,8 @@ struct akunu_transcription {
      * are encoded and attended to; 0: all */
     uint32_t audio_context;
 };
-AKUNU_API void akunu_transcription_default(struct akunu_transcription *params, size_t size);
+AKUNU_API void akunu_transcription_params_default(struct akunu_transcription_params *params,
+                                                  size_t size);
 
 /* A word, with the punctuation next to it. */
 struct akunu_word {
@@ -171,7 +172,7 @@ typedef void akunu_clip_end_fn(enum akunu_status status, const char *message, co
 struct akunu_clip {
     size_t size;
     struct akunu_audio *audio;
-    const struct akunu_transcription *params; /* NULL: defaults */
+    const struct akunu_transcription_params *params; /* NULL: defaults */
     akunu_segment_fn *on_segment;
     /* Gets the fraction of the clip before the current window: while the clip is read for the first
      * time, before each window, and before each token. NULL: none. */
@@ -216,7 +217,7 @@ typedef bool akunu_words_fn(const struct akunu_word *words, size_t n_words, bool
  * what params points to, until akunu_speech_stream_free. */
 AKUNU_API struct akunu_speech_stream *
 akunu_speech_stream_new(struct akunu_session *session, unsigned rate,
-                        const struct akunu_transcription *params, akunu_words_fn *on_words,
+                        const struct akunu_transcription_params *params, akunu_words_fn *on_words,
                         void *user);
 /* Adds n mono samples between -1 and 1, and transcribes if there are enough of them. */
 AKUNU_API enum akunu_status akunu_speech_stream_push(struct akunu_speech_stream *stream,
@@ -232,7 +233,7 @@ AKUNU_API void akunu_speech_stream_free(struct akunu_speech_stream *stream);
  * English only. */
 AKUNU_API enum akunu_status akunu_session_languages(struct akunu_session *session,
                                                     struct akunu_audio *audio,
-                                                    const struct akunu_transcription *params,
+                                                    const struct akunu_transcription_params *params,
                                                     float *probabilities, size_t n);
 /* Code of language i ("de"); NULL past the end. */
 AKUNU_API const char *akunu_language_code(size_t i);

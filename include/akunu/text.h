@@ -139,7 +139,7 @@ struct akunu_embedding_text {
     size_t max_tokens; /* longer texts are cut; 0: as the model says; SIZE_MAX: they are not cut */
     /* set by akunu_model_encode_embedding */
     size_t n_whole;  /* tokens before cutting */
-    size_t n_prompt; /* value for akunu_embedding.n_prompt */
+    size_t n_prompt; /* value for akunu_embedding_params.n_prompt */
 };
 AKUNU_API void akunu_embedding_text_default(struct akunu_embedding_text *text, size_t size);
 
@@ -170,8 +170,8 @@ AKUNU_API int64_t akunu_model_encode_pair(const struct akunu_model *model,
                                           size_t capacity);
 
 /* ---- Grammars ----------------------------------------------------------- */
-/* The set of texts that a model may write (akunu_sampling.grammar, akunu_transcription.grammar).
- * Immutable. */
+/* The set of texts that a model may write (akunu_sampling_params.grammar,
+ * akunu_transcription_params.grammar). Immutable. */
 struct akunu_grammar;
 
 /* Parses GBNF, the format of llama.cpp's grammars (docs/grammar.md). Error messages begin with line
@@ -287,16 +287,17 @@ enum akunu_prompt_form {
     AKUNU_PROMPT_RAW = 2      /* the beginning of a text, which the model continues */
 };
 
-struct akunu_completion {
+struct akunu_completion_params {
     size_t size;
     /* parameters and callbacks, as in akunu_session_generate; NULL: defaults */
-    const struct akunu_generation *generation;
+    const struct akunu_generation_params *generation;
     enum akunu_prompt_form form;                /* (AKUNU_PROMPT_AUTO) */
     const char *system;                         /* system message before the user's; NULL: none */
     const struct akunu_chat *chat;              /* a conversation instead of a text; NULL: a text */
     const struct akunu_template *chat_template; /* NULL: the model's */
 };
-AKUNU_API void akunu_completion_default(struct akunu_completion *completion, size_t size);
+AKUNU_API void akunu_completion_params_default(struct akunu_completion_params *completion,
+                                               size_t size);
 
 /* Answers or continues a text of n_bytes bytes, or a conversation: makes the prompt, tokenizes it,
  * runs it and generates. For a conversation (completion->chat), text is NULL and n_bytes 0. Control
@@ -313,7 +314,7 @@ AKUNU_API void akunu_completion_default(struct akunu_completion *completion, siz
 AKUNU_API enum akunu_status akunu_session_complete(struct akunu_session *session,
                                                    akunu_sequence sequence, const char *text,
                                                    size_t n_bytes,
-                                                   const struct akunu_completion *completion,
+                                                   const struct akunu_completion_params *completion,
                                                    struct akunu_result *result);
 
 /* ---- Tool calls and reasoning ------------------------------------------- */
@@ -324,8 +325,8 @@ AKUNU_API enum akunu_status akunu_session_complete(struct akunu_session *session
  *     akunu_reply_end(reply);
  *     puts(akunu_reply_message(reply));           the whole reply as an OpenAI message
  *
- * Set akunu_generation.special, because models mark these parts with control tokens. To split off
- * reasoning only, set `calls` to false: the events are then AKUNU_REPLY_REASONING and
+ * Set akunu_generation_params.special, because models mark these parts with control tokens. To
+ * split off reasoning only, set `calls` to false: the events are then AKUNU_REPLY_REASONING and
  * AKUNU_REPLY_CONTENT. `prompt` tells whether reasoning has begun already.
  *
  * Pieces may end anywhere: the same text gives the same message and the same events, although their
@@ -423,8 +424,8 @@ struct akunu_tool_grammar_params {
 AKUNU_API void akunu_tool_grammar_params_default(struct akunu_tool_grammar_params *params,
                                                  size_t size);
 
-/* Makes a grammar (akunu_sampling.grammar) for calls of tools, with arguments that their schemas
- * allow, in the format that akunu_reply parses. `reply` has the tools and the format, as in
+/* Makes a grammar (akunu_sampling_params.grammar) for calls of tools, with arguments that their
+ * schemas allow, in the format that akunu_reply parses. `reply` has the tools and the format, as in
  * akunu_reply_new.
  *
  * With "auto" any text is allowed. The grammar starts at a marker of a call, or with the reply if

@@ -264,7 +264,7 @@ class akunu_batch_token(Structure):
     logits: bool
 
 
-class akunu_embedding(Structure):
+class akunu_embedding_params(Structure):
     size: int
     pooling: int
     normalize: int
@@ -290,7 +290,7 @@ class akunu_reasoning(Structure):
     is_open: bool
 
 
-class akunu_generation(Structure):
+class akunu_generation_params(Structure):
     size: int
     max_tokens: int
     sampling: Any
@@ -625,7 +625,7 @@ class akunu_logit_bias(Structure):
     bias: float
 
 
-class akunu_sampling(Structure):
+class akunu_sampling_params(Structure):
     size: int
     temperature: float
     top_k: int
@@ -742,7 +742,7 @@ class akunu_vad_params(Structure):
     overlap_s: float
 
 
-class akunu_transcription(Structure):
+class akunu_transcription_params(Structure):
     size: int
     language: Optional[bytes]
     translate: bool
@@ -863,7 +863,7 @@ class akunu_chat(Structure):
     now: int
 
 
-class akunu_completion(Structure):
+class akunu_completion_params(Structure):
     size: int
     generation: Any
     form: int
@@ -1064,7 +1064,7 @@ akunu_batch_token._fields_ = [
     ("logits", c_bool),
 ]
 
-akunu_embedding._fields_ = [
+akunu_embedding_params._fields_ = [
     ("size", c_size_t),
     ("pooling", c_int),
     ("normalize", c_int),
@@ -1090,10 +1090,10 @@ akunu_reasoning._fields_ = [
     ("is_open", c_bool),
 ]
 
-akunu_generation._fields_ = [
+akunu_generation_params._fields_ = [
     ("size", c_size_t),
     ("max_tokens", c_int64),
-    ("sampling", POINTER(akunu_sampling)),
+    ("sampling", POINTER(akunu_sampling_params)),
     ("on_piece", akunu_piece_fn),
     ("cancel", akunu_cancel_fn),
     ("user", c_void_p),
@@ -1425,7 +1425,7 @@ akunu_logit_bias._fields_ = [
     ("bias", c_float),
 ]
 
-akunu_sampling._fields_ = [
+akunu_sampling_params._fields_ = [
     ("size", c_size_t),
     ("temperature", c_float),
     ("top_k", c_int32),
@@ -1488,7 +1488,7 @@ akunu_request._fields_ = [
     ("ids", POINTER(c_int32)),
     ("n_ids", c_size_t),
     ("n", c_size_t),
-    ("generation", POINTER(akunu_generation)),
+    ("generation", POINTER(akunu_generation_params)),
     ("logprobs", c_bool),
     ("prompt_logprobs", c_bool),
     ("chain", c_bool),
@@ -1542,7 +1542,7 @@ akunu_vad_params._fields_ = [
     ("overlap_s", c_float),
 ]
 
-akunu_transcription._fields_ = [
+akunu_transcription_params._fields_ = [
     ("size", c_size_t),
     ("language", c_char_p),
     ("translate", c_bool),
@@ -1604,7 +1604,7 @@ akunu_segment._fields_ = [
 akunu_clip._fields_ = [
     ("size", c_size_t),
     ("audio", c_void_p),
-    ("params", POINTER(akunu_transcription)),
+    ("params", POINTER(akunu_transcription_params)),
     ("on_segment", akunu_segment_fn),
     ("progress", akunu_fraction_fn),
     ("on_end", akunu_clip_end_fn),
@@ -1663,9 +1663,9 @@ akunu_chat._fields_ = [
     ("now", c_int64),
 ]
 
-akunu_completion._fields_ = [
+akunu_completion_params._fields_ = [
     ("size", c_size_t),
-    ("generation", POINTER(akunu_generation)),
+    ("generation", POINTER(akunu_generation_params)),
     ("form", c_int),
     ("system", c_char_p),
     ("chat", POINTER(akunu_chat)),
@@ -1751,14 +1751,14 @@ FUNCTIONS: Dict[str, Any] = {
         c_void_p,
         POINTER(c_size_t),
     ]),
-    "akunu_embedding_default": (None, [POINTER(akunu_embedding), c_size_t]),
+    "akunu_embedding_params_default": (None, [POINTER(akunu_embedding_params), c_size_t]),
     "akunu_model_embedding_width": (c_uint32, [c_void_p, c_int]),
     "akunu_session_number_texts": (None, [c_void_p, c_size_t]),
     "akunu_session_embed": (c_int, [
         c_void_p,
         POINTER(akunu_ids),
         c_size_t,
-        POINTER(akunu_embedding),
+        POINTER(akunu_embedding_params),
         POINTER(c_float),
     ]),
     "akunu_session_score": (c_int, [
@@ -1770,13 +1770,13 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(c_float),
     ]),
     "akunu_reasoning_default": (None, [POINTER(akunu_reasoning), c_size_t]),
-    "akunu_generation_default": (None, [POINTER(akunu_generation), c_size_t]),
+    "akunu_generation_params_default": (None, [POINTER(akunu_generation_params), c_size_t]),
     "akunu_result_default": (None, [POINTER(akunu_result), c_size_t]),
     "akunu_session_generate": (c_int, [
         c_void_p,
         c_int32,
         POINTER(akunu_ids),
-        POINTER(akunu_generation),
+        POINTER(akunu_generation_params),
         POINTER(akunu_result),
     ]),
     "akunu_session_generate_parallel": (c_int, [
@@ -1784,7 +1784,7 @@ FUNCTIONS: Dict[str, Any] = {
         POINTER(c_int32),
         c_size_t,
         POINTER(akunu_ids),
-        POINTER(akunu_generation),
+        POINTER(akunu_generation_params),
         POINTER(akunu_result),
     ]),
     "akunu_file_open": (c_void_p, [c_char_p]),
@@ -1894,9 +1894,9 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_session_get_counters": (c_int, [c_void_p, POINTER(akunu_counters), c_size_t]),
     "akunu_session_set_timing": (c_int, [c_void_p, c_bool]),
     "akunu_session_get_time": (c_int, [c_void_p, c_size_t, POINTER(akunu_time), c_size_t]),
-    "akunu_sampling_default": (None, [POINTER(akunu_sampling), c_size_t]),
-    "akunu_sampling_check": (c_int, [POINTER(akunu_sampling)]),
-    "akunu_sampler_new": (c_void_p, [c_void_p, POINTER(akunu_sampling)]),
+    "akunu_sampling_params_default": (None, [POINTER(akunu_sampling_params), c_size_t]),
+    "akunu_sampling_check": (c_int, [POINTER(akunu_sampling_params)]),
+    "akunu_sampler_new": (c_void_p, [c_void_p, POINTER(akunu_sampling_params)]),
     "akunu_sampler_free": (None, [c_void_p]),
     "akunu_sampler_clone": (c_void_p, [c_void_p]),
     "akunu_sampler_reset": (c_int, [c_void_p]),
@@ -1948,14 +1948,14 @@ FUNCTIONS: Dict[str, Any] = {
         akunu_vad_range_fn,
         c_void_p,
     ]),
-    "akunu_transcription_default": (None, [POINTER(akunu_transcription), c_size_t]),
+    "akunu_transcription_params_default": (None, [POINTER(akunu_transcription_params), c_size_t]),
     "akunu_clip_default": (None, [POINTER(akunu_clip), c_size_t]),
     "akunu_session_transcribe": (c_int, [c_void_p, POINTER(akunu_clip), POINTER(c_char_p)]),
     "akunu_session_transcribe_clips": (c_int, [c_void_p, akunu_next_clip_fn, c_void_p]),
     "akunu_speech_stream_new": (c_void_p, [
         c_void_p,
         c_uint,
-        POINTER(akunu_transcription),
+        POINTER(akunu_transcription_params),
         akunu_words_fn,
         c_void_p,
     ]),
@@ -1965,7 +1965,7 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_session_languages": (c_int, [
         c_void_p,
         c_void_p,
-        POINTER(akunu_transcription),
+        POINTER(akunu_transcription_params),
         POINTER(c_float),
         c_size_t,
     ]),
@@ -2056,13 +2056,13 @@ FUNCTIONS: Dict[str, Any] = {
     "akunu_chat_default": (None, [POINTER(akunu_chat), c_size_t]),
     "akunu_template_render": (c_void_p, [c_void_p, POINTER(akunu_chat), POINTER(c_size_t)]),
     "akunu_text_free": (None, [c_void_p]),
-    "akunu_completion_default": (None, [POINTER(akunu_completion), c_size_t]),
+    "akunu_completion_params_default": (None, [POINTER(akunu_completion_params), c_size_t]),
     "akunu_session_complete": (c_int, [
         c_void_p,
         c_int32,
         c_char_p,
         c_size_t,
-        POINTER(akunu_completion),
+        POINTER(akunu_completion_params),
         POINTER(akunu_result),
     ]),
     "akunu_reply_params_default": (None, [POINTER(akunu_reply_params), c_size_t]),

@@ -29,7 +29,7 @@ class Work:
         self,
         session: Session,
         ids: List[int],
-        params: _abi.akunu_generation,
+        params: _abi.akunu_generation_params,
         grammar: Optional[Grammar],
     ) -> None:
         self._session = session
@@ -58,7 +58,7 @@ class Work:
         self.n_reused = session._keep_prefix(self._prompt)
         ids = c_tokens(self._prompt[self.n_reused :])
         # A copy, which dies with the call and its callbacks.
-        params = _abi.akunu_generation.from_buffer_copy(self._params)
+        params = _abi.akunu_generation_params.from_buffer_copy(self._params)
         params.on_piece = _abi.akunu_piece_fn(call.guard(on_piece, False))
         params.cancel = _abi.akunu_cancel_fn(call.guard(lambda user: call.cancelled, True))
         try:
@@ -108,7 +108,7 @@ class ReplyWork(Work):
         self,
         session: Session,
         ids: List[int],
-        params: _abi.akunu_generation,
+        params: _abi.akunu_generation_params,
         grammar: Optional[Grammar],
         tools: ReplyTools,
     ) -> None:

@@ -17,7 +17,7 @@ SPECULATION = ("auto", "none", "ngram")
 class SamplingOptions(_abi.SamplingNumbers, total=False):
     """How the next token is sampled: keyword arguments of generate() and chat().
 
-    Each is struct akunu_sampling's member of the same name, with the same default, which is
+    Each is struct akunu_sampling_params's member of the same name, with the same default, which is
     llama.cpp's (akunu/sample.h); the numbers are listed in akunu/sampling.def. `seed` None: a
     random one, which the result tells.
     """
@@ -96,9 +96,11 @@ def c_strings(texts: Sequence[str], what: str, end: bool) -> Any:
     return (ctypes.c_char_p * len(items))(*items)
 
 
-def make_sampling(options: Mapping[str, Any], grammar: Optional[Grammar]) -> _abi.akunu_sampling:
+def make_sampling(
+    options: Mapping[str, Any], grammar: Optional[Grammar]
+) -> _abi.akunu_sampling_params:
     """The struct, checked; it refers to the grammar, which the caller keeps alive."""
-    sampling = default(_abi.akunu_sampling)
+    sampling = default(_abi.akunu_sampling_params)
     values: Dict[str, Any] = dict(options)
     for name in values:
         if name not in SamplingOptions.__annotations__:
@@ -129,14 +131,14 @@ def make_sampling(options: Mapping[str, Any], grammar: Optional[Grammar]) -> _ab
 
 
 def make_generation(
-    sampling: _abi.akunu_sampling,
+    sampling: _abi.akunu_sampling_params,
     max_tokens: Optional[int],
     stop: Union[str, Sequence[str]],
     special: bool,
     speculation: str,
-) -> _abi.akunu_generation:
+) -> _abi.akunu_generation_params:
     """What akunu_session_generate takes. The struct keeps all it refers to, except the grammar."""
-    generation = default(_abi.akunu_generation, special=special, max_tokens=max_tokens)
+    generation = default(_abi.akunu_generation_params, special=special, max_tokens=max_tokens)
     generation.speculation = choose(SPECULATION, speculation, "speculation")
     generation.sampling = ctypes.pointer(sampling)
     stops: Tuple[str, ...] = (stop,) if isinstance(stop, str) else tuple(stop)

@@ -263,7 +263,7 @@ class Session(Closing):
         max_sequences=1, the default for language models, the session forgets the text that
         generate() and chat() left.
         """
-        params = default(_abi.akunu_embedding)
+        params = default(_abi.akunu_embedding_params)
         params.pooling = choose(POOLING, pooling, "pooling")
         params.normalize = choose(NORMALIZE, normalize, "normalize")
         items = [texts] if isinstance(texts, str) else list(texts)

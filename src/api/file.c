@@ -37,14 +37,14 @@ static ak_status copy_names(struct akunu_file *file, struct ak_error *error)
                               file->n_tensors * sizeof *file->canonical);
 
     struct ak_tensor tensor;
-    const struct ak_family *family = NULL;
+    const struct ak_arch *arch = NULL;
     char name[AK_ROLE_NAME_BYTES];
     if (ak_provider_naming(file->provider) == AK_PROVIDER_NAMING_HF &&
-        ak_family_find(file->provider, &family, NULL) != AKUNU_OK)
-        family = NULL; /* an unknown architecture's tensors have no roles */
+        ak_arch_find(file->provider, &arch, NULL) != AKUNU_OK)
+        arch = NULL; /* an unknown architecture's tensors have no roles */
     for (size_t i = 0; i < file->n_tensors && ak_provider_tensor(file->provider, i, &tensor); i++) {
-        if (family)
-            tensor.has_role = ak_family_find_role(family, tensor.name, &tensor.role, &tensor.layer);
+        if (arch)
+            tensor.has_role = ak_arch_find_role(arch, tensor.name, &tensor.role, &tensor.layer);
         if (!tensor.has_role)
             continue;
         ak_role_name(tensor.role, tensor.layer, name);

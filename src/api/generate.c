@@ -5,9 +5,9 @@
 #include "api/handles.h"
 #include "base/mem.h"
 
-void akunu_generation_default(struct akunu_generation *generation, size_t size)
+void akunu_generation_params_default(struct akunu_generation_params *generation, size_t size)
 {
-    static const struct akunu_generation full = { .max_tokens = -1 };
+    static const struct akunu_generation_params full = { .max_tokens = -1 };
     ak_api_give_default(generation, size, &full, sizeof full);
 }
 
@@ -18,15 +18,16 @@ void akunu_reasoning_default(struct akunu_reasoning *reasoning, size_t size)
 }
 
 ak_status ak_api_copy_generation(struct ak_api_generation *out,
-                                 const struct akunu_generation *given, struct ak_error *error)
+                                 const struct akunu_generation_params *given,
+                                 struct ak_error *error)
 {
-    akunu_generation_default(&out->generation, sizeof out->generation);
-    akunu_sampling_default(&out->sampling, sizeof out->sampling);
+    akunu_generation_params_default(&out->generation, sizeof out->generation);
+    akunu_sampling_params_default(&out->sampling, sizeof out->sampling);
     akunu_reasoning_default(&out->reasoning, sizeof out->reasoning);
-    AK_TRY(
-        ak_api_copy_in(&out->generation, sizeof out->generation, given, "akunu_generation", error));
+    AK_TRY(ak_api_copy_in(&out->generation, sizeof out->generation, given,
+                          "akunu_generation_params", error));
     AK_TRY(ak_api_copy_in(&out->sampling, sizeof out->sampling, out->generation.sampling,
-                          "akunu_sampling", error));
+                          "akunu_sampling_params", error));
     AK_TRY(ak_api_copy_in(&out->reasoning, sizeof out->reasoning, out->generation.reasoning,
                           "akunu_reasoning", error));
     out->generation.sampling = &out->sampling;
@@ -49,7 +50,8 @@ struct call {
 /* Begins the call in both sessions and fills the request except for the sequence and the prompt.
  * Always call end_call. */
 static ak_status begin_call(struct call *c, struct akunu_session *session,
-                            const struct akunu_generation *generation, struct ak_error *error)
+                            const struct akunu_generation_params *generation,
+                            struct ak_error *error)
 {
     c->own.generation.draft = NULL;
     c->request = (struct ak_gen_request){ .session = ak_api_begin(session, error),
@@ -104,7 +106,7 @@ static ak_status give_results(struct akunu_result *results, const struct akunu_r
 
 enum akunu_status akunu_session_generate(struct akunu_session *session, akunu_sequence sequence,
                                          const struct akunu_ids *prompt,
-                                         const struct akunu_generation *generation,
+                                         const struct akunu_generation_params *generation,
                                          struct akunu_result *result)
 {
     struct ak_error error = { 0 };
@@ -140,7 +142,7 @@ static ak_status run_parallel(const struct ak_gen_request *request, size_t n,
 enum akunu_status akunu_session_generate_parallel(struct akunu_session *session,
                                                   akunu_sequence *sequences, size_t n,
                                                   const struct akunu_ids *prompt,
-                                                  const struct akunu_generation *generation,
+                                                  const struct akunu_generation_params *generation,
                                                   struct akunu_result *results)
 {
     struct ak_error error = { 0 };
@@ -158,9 +160,9 @@ enum akunu_status akunu_session_generate_parallel(struct akunu_session *session,
 }
 
 /* ---- Text in, text out -------------------------------------------------- */
-void akunu_completion_default(struct akunu_completion *completion, size_t size)
+void akunu_completion_params_default(struct akunu_completion_params *completion, size_t size)
 {
-    static const struct akunu_completion full = { .form = AKUNU_PROMPT_AUTO };
+    static const struct akunu_completion_params full = { .form = AKUNU_PROMPT_AUTO };
     ak_api_give_default(completion, size, &full, sizeof full);
 }
 
@@ -203,18 +205,19 @@ static ak_status complete(struct ak_gen_request *request, struct akunu_result *f
 
 enum akunu_status akunu_session_complete(struct akunu_session *session, akunu_sequence sequence,
                                          const char *text, size_t n_bytes,
-                                         const struct akunu_completion *completion,
+                                         const struct akunu_completion_params *completion,
                                          struct akunu_result *result)
 {
     struct ak_error error = { 0 };
     struct akunu_result full = { .stop = AKUNU_STOP_CALLBACK };
-    struct akunu_completion copy;
+    struct akunu_completion_params copy;
     struct call call;
     int32_t *ids = NULL;
     size_t n_ids = 0;
-    akunu_completion_default(&copy, sizeof copy);
+    akunu_completion_params_default(&copy, sizeof copy);
     if (give_results(result, &full, 1, &error) != AKUNU_OK ||
-        ak_api_copy_in(&copy, sizeof copy, completion, "akunu_completion", &error) != AKUNU_OK)
+        ak_api_copy_in(&copy, sizeof copy, completion, "akunu_completion_params", &error) !=
+            AKUNU_OK)
         return ak_api_finish(&error);
     if (begin_call(&call, session, copy.generation, &error) == AKUNU_OK &&
         ak_api_make_prompt(session, text, n_bytes, &copy, &ids, &n_ids, &error) == AKUNU_OK) {

@@ -57,19 +57,20 @@ void ak_api_fill_plan(struct ak_model *m, const struct ak_pack_cache_plan *cache
 /* ---- Prompts: prompt.c -------------------------------------------------- */
 /* Makes the ids of the prompt that akunu_session_complete runs. The caller frees *ids. */
 ak_status ak_api_make_prompt(struct akunu_session *session, const char *text, size_t n_bytes,
-                             const struct akunu_completion *completion, int32_t **ids,
+                             const struct akunu_completion_params *completion, int32_t **ids,
                              size_t *n_ids, struct ak_error *error);
 
 /* ---- Generating: generate.c --------------------------------------------- */
 /* Parameters of akunu_session_generate, completed with defaults. */
 struct ak_api_generation {
-    struct akunu_generation generation; /* points to the other two */
-    struct akunu_sampling sampling;
+    struct akunu_generation_params generation; /* points to the other two */
+    struct akunu_sampling_params sampling;
     struct akunu_reasoning reasoning;
 };
 /* `given` NULL: all defaults. */
 ak_status ak_api_copy_generation(struct ak_api_generation *out,
-                                 const struct akunu_generation *given, struct ak_error *error);
+                                 const struct akunu_generation_params *given,
+                                 struct ak_error *error);
 
 /* ---- Errors: error.c ---------------------------------------------------- */
 /* The last error of the calling thread. */

@@ -10,7 +10,7 @@
 
 /* The template to use; the model's are read once per session. */
 static ak_status get_templates(struct akunu_session *session,
-                               const struct akunu_completion *completion,
+                               const struct akunu_completion_params *completion,
                                const struct ak_tmpl_set **out, struct ak_error *error)
 {
     *out = (const struct ak_tmpl_set *)completion->chat_template;
@@ -52,7 +52,7 @@ static ak_status make_messages(const char *system, const char *text, size_t n_by
 }
 
 static ak_status render_prompt(const struct ak_tmpl_set *templates,
-                               const struct akunu_completion *completion, const char *text,
+                               const struct akunu_completion_params *completion, const char *text,
                                size_t n_bytes, char **prompt, size_t *n_prompt,
                                struct ak_error *error)
 {
@@ -102,7 +102,8 @@ static int32_t find_added_bos(const struct ak_tokenizer *t)
 }
 
 static ak_status check_request(const struct ak_model *model, const char *text, size_t n_bytes,
-                               const struct akunu_completion *completion, struct ak_error *error)
+                               const struct akunu_completion_params *completion,
+                               struct ak_error *error)
 {
     if ((unsigned)completion->form > AKUNU_PROMPT_RAW)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
@@ -120,7 +121,7 @@ static ak_status check_request(const struct ak_model *model, const char *text, s
 }
 
 ak_status ak_api_make_prompt(struct akunu_session *session, const char *text, size_t n_bytes,
-                             const struct akunu_completion *completion, int32_t **ids,
+                             const struct akunu_completion_params *completion, int32_t **ids,
                              size_t *n_ids, struct ak_error *error)
 {
     const struct ak_model *model = session->inner->model;

@@ -30,19 +30,18 @@ enum akunu_status akunu_get_architecture(size_t i, struct akunu_architecture_inf
                                          size_t size)
 {
     struct ak_error error = { 0 };
-    const struct ak_family *const *family = ak_family_list();
-    for (size_t at = 0; at < i && *family; at++)
-        family++;
-    if (!*family)
+    const struct ak_arch *const *arch = ak_arch_list();
+    for (size_t at = 0; at < i && *arch; at++)
+        arch++;
+    if (!*arch)
         return fail_past_end("architecture", i);
-    struct akunu_architecture_info full = { .name = (*family)->names[0],
-                                            .about = (*family)->description ?
-                                                         (*family)->description :
-                                                         "",
-                                            .names = (*family)->names,
-                                            .experts = (*family)->has_experts };
-    for (uint32_t w = 0; w < (*family)->n_weights; w++)
-        full.experts |= (*family)->weights[w].role == AK_ROLE_FFN_ROUTER;
+    struct akunu_architecture_info full = { .name = (*arch)->names[0],
+                                            .about =
+                                                (*arch)->description ? (*arch)->description : "",
+                                            .names = (*arch)->names,
+                                            .experts = (*arch)->has_experts };
+    for (uint32_t w = 0; w < (*arch)->n_weights; w++)
+        full.experts |= (*arch)->weights[w].role == AK_ROLE_FFN_ROUTER;
     ak_api_copy_out(info, size, &full, sizeof full, "akunu_architecture_info", &error);
     return ak_api_finish(&error);
 }

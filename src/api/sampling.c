@@ -16,36 +16,37 @@ struct akunu_sampler {
         tokens; /* int32 each, with a grammar: those sampled, from which clones catch up */
 };
 
-void akunu_sampling_default(struct akunu_sampling *sampling, size_t size)
+void akunu_sampling_params_default(struct akunu_sampling_params *sampling, size_t size)
 {
 #define AKUNU_SAMPLING(type, member, initial, ...) .member = initial,
-    static const struct akunu_sampling full = {
+    static const struct akunu_sampling_params full = {
 #include "akunu/sampling.def"
         .seed = UINT64_MAX,
     };
     ak_api_give_default(sampling, size, &full, sizeof full);
 }
 
-static ak_status read_sampling(const struct akunu_sampling *given, struct akunu_sampling *sampling,
-                               struct ak_error *error)
+static ak_status read_sampling(const struct akunu_sampling_params *given,
+                               struct akunu_sampling_params *sampling, struct ak_error *error)
 {
-    akunu_sampling_default(sampling, sizeof *sampling);
-    return ak_api_copy_in(sampling, sizeof *sampling, given, "akunu_sampling", error);
+    akunu_sampling_params_default(sampling, sizeof *sampling);
+    return ak_api_copy_in(sampling, sizeof *sampling, given, "akunu_sampling_params", error);
 }
 
-enum akunu_status akunu_sampling_check(const struct akunu_sampling *given)
+enum akunu_status akunu_sampling_check(const struct akunu_sampling_params *given)
 {
-    struct akunu_sampling sampling;
+    struct akunu_sampling_params sampling;
     struct ak_error error = { 0 };
     if (read_sampling(given, &sampling, &error) == AKUNU_OK)
         ak_sample_check_params(&sampling, &error);
     return ak_api_finish(&error);
 }
 
-static ak_status create_sampler(const struct akunu_model *model, const struct akunu_sampling *given,
+static ak_status create_sampler(const struct akunu_model *model,
+                                const struct akunu_sampling_params *given,
                                 struct akunu_sampler *sampler, struct ak_error *error)
 {
-    struct akunu_sampling sampling;
+    struct akunu_sampling_params sampling;
     if (!model)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the model is NULL");
     AK_TRY(read_sampling(given, &sampling, error));
@@ -58,7 +59,7 @@ static ak_status create_sampler(const struct akunu_model *model, const struct ak
 }
 
 struct akunu_sampler *akunu_sampler_new(const struct akunu_model *model,
-                                        const struct akunu_sampling *sampling)
+                                        const struct akunu_sampling_params *sampling)
 {
     struct ak_error error = { 0 };
     struct akunu_sampler *sampler = ak_alloc(1, sizeof *sampler);

@@ -271,9 +271,9 @@ enum akunu_status akunu_session_prefill(struct akunu_session *session, akunu_seq
 }
 
 /* ---- Embeddings --------------------------------------------------------- */
-void akunu_embedding_default(struct akunu_embedding *embedding, size_t size)
+void akunu_embedding_params_default(struct akunu_embedding_params *embedding, size_t size)
 {
-    static const struct akunu_embedding full = { .pooling = AKUNU_POOLING_MODEL };
+    static const struct akunu_embedding_params full = { .pooling = AKUNU_POOLING_MODEL };
     ak_api_give_default(embedding, size, &full, sizeof full);
 }
 
@@ -287,13 +287,15 @@ void akunu_session_number_texts(struct akunu_session *session, size_t first)
 }
 
 enum akunu_status akunu_session_embed(struct akunu_session *session, const struct akunu_ids *texts,
-                                      size_t n, const struct akunu_embedding *embedding, float *out)
+                                      size_t n, const struct akunu_embedding_params *embedding,
+                                      float *out)
 {
     struct ak_error error = { 0 };
     struct ak_session *s = ak_api_begin(session, &error);
-    struct akunu_embedding full;
-    akunu_embedding_default(&full, sizeof full);
-    if (s && ak_api_copy_in(&full, sizeof full, embedding, "akunu_embedding", &error) == AKUNU_OK) {
+    struct akunu_embedding_params full;
+    akunu_embedding_params_default(&full, sizeof full);
+    if (s && ak_api_copy_in(&full, sizeof full, embedding, "akunu_embedding_params", &error) ==
+                 AKUNU_OK) {
         if (n > 0 && (!texts || !out))
             ak_fail(&error, AKUNU_ERROR_ARGUMENT,
                     "the texts, or where the embeddings go, are NULL");

@@ -230,28 +230,28 @@ enum akunu_status akunu_vad_detect(const struct akunu_vad *vad, struct akunu_aud
 }
 
 /* ---- Transcribing ------------------------------------------------------- */
-void akunu_transcription_default(struct akunu_transcription *params, size_t size)
+void akunu_transcription_params_default(struct akunu_transcription_params *params, size_t size)
 {
-    static const struct akunu_transcription full = { .beams = 5,
-                                                     .best_of = 5,
-                                                     .patience = 1.0f,
-                                                     .length_penalty = -1.0f,
-                                                     .temperature_step = 0.2f,
-                                                     .max_compression = 2.4f,
-                                                     .min_log_prob = -1.0f,
-                                                     .max_no_speech = 0.6f,
-                                                     .max_previous = -1,
-                                                     .grammar_penalty = INFINITY,
-                                                     .hallucination_silence = NAN };
+    static const struct akunu_transcription_params full = { .beams = 5,
+                                                            .best_of = 5,
+                                                            .patience = 1.0f,
+                                                            .length_penalty = -1.0f,
+                                                            .temperature_step = 0.2f,
+                                                            .max_compression = 2.4f,
+                                                            .min_log_prob = -1.0f,
+                                                            .max_no_speech = 0.6f,
+                                                            .max_previous = -1,
+                                                            .grammar_penalty = INFINITY,
+                                                            .hallucination_silence = NAN };
     ak_api_give_default(params, size, &full, sizeof full);
 }
 
-static ak_status copy_params(const struct akunu_transcription *given,
-                             struct akunu_transcription *params, struct ak_transcribe_vad *vad,
-                             struct ak_error *error)
+static ak_status copy_params(const struct akunu_transcription_params *given,
+                             struct akunu_transcription_params *params,
+                             struct ak_transcribe_vad *vad, struct ak_error *error)
 {
-    akunu_transcription_default(params, sizeof *params);
-    AK_TRY(ak_api_copy_in(params, sizeof *params, given, "akunu_transcription", error));
+    akunu_transcription_params_default(params, sizeof *params);
+    AK_TRY(ak_api_copy_in(params, sizeof *params, given, "akunu_transcription_params", error));
     vad->silero = params->vad ? params->vad->inner : NULL;
     return copy_vad_params(params->vad_params, &vad->params, error);
 }
@@ -274,7 +274,7 @@ static ak_status transcribe(struct ak_session *s, const struct akunu_clip *given
                             struct ak_error *error)
 {
     struct akunu_clip own = { .size = 0 };
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct ak_transcribe_clip clip = { .asked = &params };
     AK_TRY(ak_api_copy_in(&own, sizeof own, given, "akunu_clip", error));
     AK_TRY(check_clip(&own, error));
@@ -308,7 +308,7 @@ enum akunu_status akunu_session_transcribe(struct akunu_session *session,
 struct clip_source {
     akunu_next_clip_fn *next;
     void *user;
-    struct akunu_transcription params; /* of the clip that was fetched last */
+    struct akunu_transcription_params params; /* of the clip that was fetched last */
 };
 
 static bool on_clip_segment(const struct akunu_segment *segment, void *user)
@@ -387,10 +387,11 @@ struct akunu_speech_stream {
 };
 
 static ak_status make_stream(struct ak_session *s, unsigned rate,
-                             const struct akunu_transcription *given, akunu_words_fn *on_words,
-                             void *user, struct akunu_speech_stream **out, struct ak_error *error)
+                             const struct akunu_transcription_params *given,
+                             akunu_words_fn *on_words, void *user, struct akunu_speech_stream **out,
+                             struct ak_error *error)
 {
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct ak_transcribe_vad vad;
     if (!on_words)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT, "the callback for words is NULL");
@@ -407,7 +408,7 @@ static ak_status make_stream(struct ak_session *s, unsigned rate,
 }
 
 struct akunu_speech_stream *akunu_speech_stream_new(struct akunu_session *session, unsigned rate,
-                                                    const struct akunu_transcription *given,
+                                                    const struct akunu_transcription_params *given,
                                                     akunu_words_fn *on_words, void *user)
 {
     struct ak_error error = { 0 };
@@ -448,11 +449,11 @@ void akunu_speech_stream_free(struct akunu_speech_stream *stream)
 }
 
 enum akunu_status akunu_session_languages(struct akunu_session *session, struct akunu_audio *audio,
-                                          const struct akunu_transcription *given,
+                                          const struct akunu_transcription_params *given,
                                           float *probabilities, size_t n)
 {
     struct ak_error error = { 0 };
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct ak_transcribe_vad vad = { .silero = NULL };
     struct ak_session *s = ak_api_begin(session, &error);
     if (s && !audio)

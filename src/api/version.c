@@ -38,10 +38,10 @@ const char *akunu_cpu_best(void)
 
 const char *akunu_cpu_name(size_t i)
 {
-    return ak_backend_list()[0]->variant(i);
+    return ak_backend_list()[0]->isa_name(i);
 }
 
 const char *akunu_cpu_problem(const char *name)
 {
-    return name ? ak_backend_list()[0]->variant_problem(name) : NULL;
+    return name ? ak_backend_list()[0]->isa_problem(name) : NULL;
 }

@@ -20,7 +20,7 @@ bool ak_system_parse_range(const char **list, unsigned long *first, unsigned lon
 /* ---- Environment -------------------------------------------------------- */
 /* The library reads these environment variables, each when it needs the setting:
  *
- * AKUNU_CPU        highest ISA bundle to use, a name of src/engine/cpu/isa.def
+ * AKUNU_CPU        highest ISA to use, a name of src/engine/cpu/isa.def
  * AKUNU_THREADS    number of threads if the host sets none
  * AKUNU_CACHE_DIR  cache folder if the host names none; without it XDG_CACHE_HOME and HOME are
  *                  used

@@ -181,13 +181,13 @@ START_TEST(greedy_text)
 {
     enum { N = 5 };
     struct golden_text text;
-    struct akunu_sampling sampling;
-    struct akunu_generation generation;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params generation;
     akunu_token tokens[N + 2] = { -1, -1, -1, -1, -1, -1, -1 };
     golden_read_text("llama-f32", &text);
     struct akunu_model *model = load_scaled(1, 1, NULL);
-    akunu_sampling_default(&sampling, sizeof sampling);
-    akunu_generation_default(&generation, sizeof generation);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&generation, sizeof generation);
     sampling.temperature = 0;
     sampling.ignore_end = true;
     generation.sampling = &sampling;

@@ -47,19 +47,19 @@ static bool cancel(void *user)
 }
 
 /* Eight greedy tokens, whatever they are. */
-static struct akunu_sampling sampling;
-static struct akunu_generation generation;
-static struct akunu_completion completion;
+static struct akunu_sampling_params sampling;
+static struct akunu_generation_params generation;
+static struct akunu_completion_params completion;
 
 static void set_up(void)
 {
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     sampling.temperature = 0.0f;
     sampling.ignore_end = true;
-    akunu_generation_default(&generation, sizeof generation);
+    akunu_generation_params_default(&generation, sizeof generation);
     generation.sampling = &sampling;
     generation.max_tokens = 8;
-    akunu_completion_default(&completion, sizeof completion);
+    akunu_completion_params_default(&completion, sizeof completion);
     ck_assert(completion.form == AKUNU_PROMPT_AUTO && !completion.system && !completion.chat &&
               !completion.chat_template && !completion.generation);
     completion.generation = &generation;
@@ -287,7 +287,7 @@ START_TEST(refusals)
     refuses(session, NULL, 0, AKUNU_ERROR_ARGUMENT, "akunu_chat");
     completion.chat = NULL;
     generation.size = 8;
-    refuses(session, "Hi", 2, AKUNU_ERROR_ARGUMENT, "akunu_generation");
+    refuses(session, "Hi", 2, AKUNU_ERROR_ARGUMENT, "akunu_generation_params");
     generation.size = sizeof generation;
     generation.draft = session;
     refuses(session, "Hi", 2, AKUNU_ERROR_ARGUMENT, "the one that generates");
@@ -302,7 +302,7 @@ START_TEST(refusals)
     completion.size = 8;
     ck_assert_int_eq(akunu_session_complete(session, -1, "Hi", 2, &completion, NULL),
                      AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_completion");
+    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_completion_params");
     akunu_session_free(session);
     akunu_model_free(model);
 

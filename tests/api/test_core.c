@@ -63,9 +63,9 @@ START_TEST(defaults)
 {
     struct akunu_load_params l;
     struct akunu_session_params s;
-    struct akunu_embedding e;
-    struct akunu_generation g;
-    struct akunu_sampling p;
+    struct akunu_embedding_params e;
+    struct akunu_generation_params g;
+    struct akunu_sampling_params p;
     struct akunu_prompt_cache c;
     akunu_load_params_default(&l, sizeof l);
     ck_assert(!l.cpu && !l.n_threads && !l.strict && !l.warm_up && !l.no_cache && !l.cache_dir &&
@@ -77,15 +77,15 @@ START_TEST(defaults)
     akunu_session_params_default(&s, sizeof s);
     ck_assert(!s.context && !s.batch && !s.max_sequences && !s.n_threads &&
               s.k_type == AKUNU_KV_F16 && s.v_type == AKUNU_KV_F16 && !s.log && !s.cpus);
-    akunu_embedding_default(&e, sizeof e);
+    akunu_embedding_params_default(&e, sizeof e);
     ck_assert(e.pooling == AKUNU_POOLING_MODEL && e.normalize == AKUNU_NORMALIZE_MODEL);
-    akunu_generation_default(&g, sizeof g);
+    akunu_generation_params_default(&g, sizeof g);
     ck_assert(g.max_tokens == -1 && !g.sampling && !g.special && g.speculation == 0 && !g.draft &&
               !g.draft_max && !g.draft_min && g.draft_p_min == 0.0f && !g.on_logprobs &&
               !g.n_top_logprobs && !g.stops && !g.n_stops);
     akunu_prompt_cache_default(&c, sizeof c);
     ck_assert(!c.dir && !c.file && c.max_bytes == 2000000000 && c.min_tokens == 128);
-    akunu_sampling_default(&p, sizeof p);
+    akunu_sampling_params_default(&p, sizeof p);
     ck_assert(p.temperature == 0.8f && p.top_k == 40 && p.top_p == 0.95f && p.min_p == 0.05f &&
               p.repeat_penalty == 1.0f && p.repeat_last_n == 64 && p.presence_penalty == 0.0f &&
               p.frequency_penalty == 0.0f && p.seed == UINT64_MAX && !p.ignore_end);
@@ -113,10 +113,10 @@ START_TEST(sampling_numbers)
         bool is_real;
     } rows[] = {
 #define AKUNU_SAMPLING(type, member, initial, low, high, flag, second, help)                       \
-    { help, offsetof(struct akunu_sampling, member), initial, low, high, IS_REAL_##type },
+    { help, offsetof(struct akunu_sampling_params, member), initial, low, high, IS_REAL_##type },
 #include "akunu/sampling.def"
     };
-    struct akunu_sampling p;
+    struct akunu_sampling_params p;
     char shown[32];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ck_assert(rows[i].initial >= rows[i].low && rows[i].initial <= rows[i].high);
@@ -126,7 +126,7 @@ START_TEST(sampling_numbers)
         ck_assert_msg(strstr(rows[i].help, shown) != NULL, "%s: no %s", rows[i].help, shown);
         for (int end = 0; end < 2; end++) {
             double value = end ? rows[i].high : rows[i].low;
-            akunu_sampling_default(&p, sizeof p);
+            akunu_sampling_params_default(&p, sizeof p);
             if (rows[i].is_real)
                 *(float *)((char *)&p + rows[i].offset) = (float)value;
             else
@@ -420,7 +420,7 @@ START_TEST(embeddings)
 {
     const akunu_token ids[] = { 5, 6, 7 };
     const struct akunu_ids texts[] = { { ids, 3 }, { ids, 2 } };
-    struct akunu_embedding e;
+    struct akunu_embedding_params e;
     float out[2 * 64], first[64], mean[64];
     struct akunu_model *model = load("model.gguf");
     struct akunu_session *s = open_session(model);
@@ -429,7 +429,7 @@ START_TEST(embeddings)
     for (int i = 0; i < 64; i++)
         sum += (double)out[i] * (double)out[i];
     ck_assert(fabs(sum - 1.0) < 1e-5);
-    akunu_embedding_default(&e, sizeof e);
+    akunu_embedding_params_default(&e, sizeof e);
     e.pooling = AKUNU_POOLING_CLS;
     ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, first), AKUNU_OK);
     e.pooling = AKUNU_POOLING_MEAN;
@@ -443,7 +443,7 @@ START_TEST(embeddings)
     forget();
     ck_assert_int_eq(akunu_session_embed(s, texts, 1, NULL, NULL), AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the texts, or where the embeddings go");
-    e.size = offsetof(struct akunu_embedding, normalize); /* an older program's */
+    e.size = offsetof(struct akunu_embedding_params, normalize); /* an older program's */
     ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, mean), AKUNU_OK);
     sum = 0.0;
     for (int i = 0; i < 64; i++)
@@ -451,7 +451,7 @@ START_TEST(embeddings)
     ck_assert(fabs(sum - 1.0) < 1e-5);
     e.size = 8;
     ck_assert_int_eq(akunu_session_embed(s, texts, 1, &e, out), AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_embedding");
+    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_embedding_params");
     akunu_session_free(s);
     akunu_model_free(model);
 }
@@ -563,14 +563,14 @@ static bool on_cancel(void *user)
 START_TEST(generating)
 {
     const akunu_token ids[20] = { 5, 6, 7, 8 };
-    struct akunu_generation g;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params g;
+    struct akunu_sampling_params sampling;
     struct akunu_result r = { .size = sizeof r };
     struct akunu_model *model = load("model.gguf");
     struct akunu_session *s = open_session(model);
     akunu_sequence other = akunu_sequence_new(s), a = akunu_sequence_new(s);
-    akunu_generation_default(&g, sizeof g);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&g, sizeof g);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     sampling.temperature = 0.0f;
     sampling.ignore_end = true;
     g.sampling = &sampling;
@@ -630,11 +630,11 @@ START_TEST(generating)
     sampling.size = 8;
     ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 1 }, &g, NULL),
                      AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_sampling");
+    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_sampling_params");
     g.size = 8;
     ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ ids, 1 }, &g, NULL),
                      AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_generation");
+    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_generation_params");
     akunu_session_free(s);
     akunu_model_free(model);
 }
@@ -644,13 +644,13 @@ END_TEST
 START_TEST(drafts)
 {
     const akunu_token id = 5;
-    struct akunu_generation g;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params g;
+    struct akunu_sampling_params sampling;
     struct akunu_model *model = load("model.gguf");
     struct akunu_session *s = open_session(model), *draft = open_session(model);
     akunu_sequence a = akunu_sequence_new(s), b = akunu_sequence_new(draft);
-    akunu_generation_default(&g, sizeof g);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&g, sizeof g);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     sampling.ignore_end = true;
     g.sampling = &sampling;
     g.speculation = AKUNU_SPECULATION_DRAFT;
@@ -667,7 +667,7 @@ START_TEST(drafts)
     ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ &id, 1 }, &g, NULL),
                      AKUNU_ERROR_ARGUMENT);
     failed_with(AKUNU_ERROR_ARGUMENT, "the one that generates");
-    akunu_generation_default(&g, sizeof g);
+    akunu_generation_params_default(&g, sizeof g);
     g.cancel = on_cancel;
     g.user = &(struct heard){ .cancel_at = 1 };
     ck_assert_int_eq(akunu_session_generate(s, a, &(struct akunu_ids){ &id, 1 }, &g, NULL),
@@ -682,15 +682,15 @@ START_TEST(parallel)
 {
     enum { N = 3 };
     const akunu_token ids[] = { 5, 6, 7 };
-    struct akunu_generation g;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params g;
+    struct akunu_sampling_params sampling;
     struct akunu_result r[N];
     struct heard heard[N] = { { 0 } };
     struct akunu_model *model = load("model.gguf");
     struct akunu_session *s = open_session(model);
     akunu_sequence sequences[N] = { akunu_sequence_new(s), 7, 7 };
-    akunu_generation_default(&g, sizeof g);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&g, sizeof g);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     sampling.ignore_end = true;
     sampling.seed = 3;
     g.sampling = &sampling;
@@ -755,9 +755,9 @@ START_TEST(samplers)
 {
     enum { VOCAB = 416, THE = 263 };
     static float logits[VOCAB];
-    struct akunu_sampling p;
+    struct akunu_sampling_params p;
     struct akunu_model *model = load("model.gguf");
-    akunu_sampling_default(&p, sizeof p);
+    akunu_sampling_params_default(&p, sizeof p);
     p.seed = 99;
     p.temperature = 0.0f;
     p.repeat_penalty = 4.0f;
@@ -803,10 +803,10 @@ START_TEST(samplers)
     failed_with(AKUNU_ERROR_ARGUMENT, "top_p");
     p.size = 8;
     ck_assert_ptr_null(akunu_sampler_new(model, &p));
-    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_sampling");
+    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_sampling_params");
     forget();
     ck_assert_int_eq(akunu_sampling_check(&p), AKUNU_ERROR_ARGUMENT);
-    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_sampling");
+    failed_with(AKUNU_ERROR_ARGUMENT, "akunu_sampling_params");
     ck_assert_int_eq(akunu_sampling_check(NULL), AKUNU_OK);
     akunu_sampler_free(NULL);
     akunu_model_free(model);

@@ -307,7 +307,7 @@ START_TEST(lists)
     ck_assert_uint_eq(found, sizeof architectures / sizeof *architectures);
     failed_with(AKUNU_ERROR_ARGUMENT, "there is no architecture of number");
     ck_assert_int_eq(akunu_get_architecture(0, &a, sizeof a), AKUNU_OK);
-    ck_assert_str_eq(a.name, "bert"); /* the first of families.def */
+    ck_assert_str_eq(a.name, "bert"); /* the first of architectures.def */
     forget();
     ck_assert_int_eq(akunu_get_architecture(SIZE_MAX, &a, sizeof a), AKUNU_ERROR_ARGUMENT);
     for (n = found = 0; akunu_get_quantization(n, &q, sizeof q) == AKUNU_OK; n++)

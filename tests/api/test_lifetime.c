@@ -32,14 +32,14 @@ struct handles {
 static void open_all(struct handles *h)
 {
     struct akunu_model_info info;
-    struct akunu_sampling sampling;
+    struct akunu_sampling_params sampling;
     h->model = load();
     ck_assert_int_eq(akunu_model_get_info(h->model, &info, sizeof info), AKUNU_OK);
     ck_assert_uint_le(info.vocab_size, sizeof h->logits / sizeof *h->logits);
     h->session = open_session(h->model);
     h->stream = akunu_stream_new(akunu_model_tokenizer(h->model), 0);
     h->grammar = akunu_grammar_parse("root ::= [a-z]+", 15);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     h->sampler = akunu_sampler_new(h->model, &sampling);
     sampling.grammar = h->grammar;
     h->constrained = akunu_sampler_new(h->model, &sampling);
@@ -122,7 +122,7 @@ static void try_all(struct listener *l)
     struct akunu_session *s = l->session;
     struct akunu_memory memory;
     struct akunu_counters counters;
-    struct akunu_generation generation;
+    struct akunu_generation_params generation;
     akunu_sequence sequences[2] = { l->sequence, -1 };
     size_t n;
     float out[1];
@@ -158,7 +158,7 @@ static void try_all(struct listener *l)
 
     /* as a draft of another session's call, too, which is then free again */
     struct akunu_session *other = open_session(l->model);
-    akunu_generation_default(&generation, sizeof generation);
+    akunu_generation_params_default(&generation, sizeof generation);
     generation.draft = s;
     akunu_sequence sequence = akunu_sequence_new(other);
     ck_assert_int_eq(
@@ -207,10 +207,10 @@ static bool on_cancel(void *user)
 static enum akunu_status generate(struct listener *l)
 {
     const akunu_token ids[] = { 5, 6, 7 };
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling;
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     sampling.ignore_end = true;
     sampling.seed = 1;
     generation.sampling = &sampling;
@@ -271,8 +271,8 @@ START_TEST(a_draft_of_its_own)
     struct akunu_model *model = load();
     struct listener l = listen_to(model);
     const akunu_token id = 5;
-    struct akunu_generation generation;
-    akunu_generation_default(&generation, sizeof generation);
+    struct akunu_generation_params generation;
+    akunu_generation_params_default(&generation, sizeof generation);
     generation.draft = l.session;
     ck_assert_int_eq(akunu_session_generate(l.session, l.sequence, &(struct akunu_ids){ &id, 1 },
                                             &generation, NULL),

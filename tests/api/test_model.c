@@ -445,14 +445,14 @@ static bool on_piece(size_t index, akunu_token token, const char *text, size_t n
 }
 
 static struct heard generate(const struct akunu_model *model, const struct golden_text *text,
-                             unsigned n_threads, const struct akunu_generation *params,
+                             unsigned n_threads, const struct akunu_generation_params *params,
                              enum akunu_stop stop)
 {
     struct heard heard = { 0 };
     struct akunu_result result = { .size = sizeof result };
     struct akunu_session *session = golden_session(model, n_threads, 16, AKUNU_KV_F32);
     akunu_sequence sequence = akunu_sequence_new(session);
-    struct akunu_generation own = *params;
+    struct akunu_generation_params own = *params;
     own.on_piece = on_piece;
     own.user = &heard;
     ck_assert_msg(akunu_session_generate(session, sequence,
@@ -472,10 +472,10 @@ START_TEST(greedy_text)
     struct golden_text text;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
-    struct akunu_generation params;
-    struct akunu_sampling sampling;
-    akunu_generation_default(&params, sizeof params);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    struct akunu_generation_params params;
+    struct akunu_sampling_params sampling;
+    akunu_generation_params_default(&params, sizeof params);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     params.sampling = &sampling;
     params.max_tokens = (int64_t)text.n_greedy;
     sampling.temperature = 0.0f;
@@ -518,10 +518,10 @@ START_TEST(seeded_text)
     golden_read_text("qwen3", &text);
     struct akunu_model *model = golden_load("qwen3", NULL);
     const struct akunu_tokenizer *tokenizer = akunu_model_tokenizer(model);
-    struct akunu_generation params;
-    struct akunu_sampling sampling;
-    akunu_generation_default(&params, sizeof params);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    struct akunu_generation_params params;
+    struct akunu_sampling_params sampling;
+    akunu_generation_params_default(&params, sizeof params);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     params.sampling = &sampling;
     sampling.seed = 77;
     for (int plain = 0; plain < 2; plain++) {
@@ -739,8 +739,8 @@ START_TEST(bad_arguments)
     struct akunu_session *session = akunu_session_new(model, &params);
     struct akunu_model_info info = { 0 };
     struct akunu_load_params load = { 0 };
-    struct akunu_generation generation;
-    struct akunu_sampling sampling = { .size = 8 };
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling = { .size = 8 };
     akunu_token id = 1;
     size_t last;
 
@@ -788,12 +788,12 @@ START_TEST(bad_arguments)
     ck_assert_uint_eq(akunu_sequence_length(session, 17), 0);
     akunu_sequence_free(session, 17);
 
-    akunu_generation_default(&generation, sizeof generation);
+    akunu_generation_params_default(&generation, sizeof generation);
     generation.sampling = &sampling;
     ck_assert_int_eq(
         akunu_session_generate(session, 0, &(struct akunu_ids){ &id, 1 }, &generation, NULL),
         AKUNU_ERROR_ARGUMENT);
-    akunu_generation_default(&generation, sizeof generation);
+    akunu_generation_params_default(&generation, sizeof generation);
     generation.max_tokens = 3;
     ck_assert_int_eq(
         akunu_session_generate(session, 0, &(struct akunu_ids){ NULL, 1 }, &generation, NULL),

@@ -1,5 +1,5 @@
 /* akunu_sampler_clone and akunu_sampler_reset, for every kind of state that a sampler has, and the
- * callback that changes logits (akunu_generation.on_logits). */
+ * callback that changes logits (akunu_generation_params.on_logits). */
 #include "tests/api/failure.h"
 #include "tests/api/session.h"
 #include "tests/gguf_files.h"
@@ -43,11 +43,11 @@ static void run(struct akunu_sampler *s, unsigned first, unsigned end, akunu_tok
 
 enum { PLAIN, PENALTIES, MIROSTAT, ADAPTIVE, GRAMMAR, N_KINDS };
 
-static struct akunu_sampling kind_of_sampling(int kind)
+static struct akunu_sampling_params kind_of_sampling(int kind)
 {
     static const char gbnf[] = "root ::= ([a-m] [n-z] \" \")+";
-    struct akunu_sampling p;
-    akunu_sampling_default(&p, sizeof p);
+    struct akunu_sampling_params p;
+    akunu_sampling_params_default(&p, sizeof p);
     p.seed = 7;
     p.ignore_end = true;
     if (kind == PENALTIES) {
@@ -73,7 +73,7 @@ START_TEST(clones)
 {
     akunu_token tokens[STEPS], copied[STEPS], again[STEPS];
     struct akunu_model *model = load();
-    struct akunu_sampling p = kind_of_sampling(_i);
+    struct akunu_sampling_params p = kind_of_sampling(_i);
     struct akunu_sampler *s = akunu_sampler_new(model, &p);
     ck_assert_msg(s != NULL, "%s", akunu_last_error());
     run(s, 0, CLONED_AT, tokens);
@@ -149,10 +149,10 @@ static void on_logprobs(size_t index, akunu_token token, float logprob,
     ((struct host *)user)->logprob = logprob;
 }
 
-static void generate(struct host *h, const struct akunu_generation *g)
+static void generate(struct host *h, const struct akunu_generation_params *g)
 {
     static const akunu_token ids[] = { 5, 6, 7, 5, 6, 7, 5, 6 };
-    struct akunu_generation own = *g;
+    struct akunu_generation_params own = *g;
     akunu_sequence sequence = akunu_sequence_new(h->session);
     own.on_piece = on_piece;
     own.user = h;
@@ -166,12 +166,12 @@ static void generate(struct host *h, const struct akunu_generation *g)
  * whole chain. */
 START_TEST(unchanged_logits)
 {
-    struct akunu_generation g;
-    struct akunu_sampling p;
+    struct akunu_generation_params g;
+    struct akunu_sampling_params p;
     struct akunu_model *model = load();
-    akunu_generation_default(&g, sizeof g);
+    akunu_generation_params_default(&g, sizeof g);
     ck_assert_ptr_null(g.on_logits);
-    akunu_sampling_default(&p, sizeof p);
+    akunu_sampling_params_default(&p, sizeof p);
     p.ignore_end = _i > 1;
     p.seed = 3;
     p.temperature = _i % 2 ? 0.9f : 0.0f;
@@ -197,11 +197,11 @@ START_TEST(changed_logits)
 {
     static const akunu_token forced[] = { 7, 9, 7, 9, 11, 7, 9, 300 };
     static const char gbnf[] = "root ::= [a-z]+";
-    struct akunu_generation g;
-    struct akunu_sampling p;
+    struct akunu_generation_params g;
+    struct akunu_sampling_params p;
     struct akunu_model *model = load();
-    akunu_generation_default(&g, sizeof g);
-    akunu_sampling_default(&p, sizeof p);
+    akunu_generation_params_default(&g, sizeof g);
+    akunu_sampling_params_default(&p, sizeof p);
     p.samplers = _i == 1 ? "temperature" : NULL;
     g.sampling = &p;
     g.max_tokens = 8;

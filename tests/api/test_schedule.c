@@ -26,8 +26,8 @@ struct text {
 
 /* What is asked for, in a variant for each number. */
 struct asked {
-    struct akunu_sampling sampling;
-    struct akunu_generation generation;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params generation;
     const akunu_token *ids;
     size_t n_ids;
 };
@@ -37,8 +37,8 @@ static const char *const stops[] = { "a", "ee" };
 static void ask(struct asked *a, const struct golden_text *text, int number,
                 const struct akunu_grammar *grammar)
 {
-    akunu_sampling_default(&a->sampling, sizeof a->sampling);
-    akunu_generation_default(&a->generation, sizeof a->generation);
+    akunu_sampling_params_default(&a->sampling, sizeof a->sampling);
+    akunu_generation_params_default(&a->generation, sizeof a->generation);
     a->sampling.seed = (uint64_t)number;
     a->sampling.temperature = number % 3 == 0 ? 0.0f : 0.9f;
     a->sampling.repeat_penalty = number % 4 == 1 ? 1.2f : 1.0f;

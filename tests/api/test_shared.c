@@ -31,13 +31,13 @@ static bool on_piece(size_t index, akunu_token token, const char *text, size_t n
 static void *generate(void *user)
 {
     struct text *t = user;
-    struct akunu_generation g;
-    struct akunu_sampling p;
+    struct akunu_generation_params g;
+    struct akunu_sampling_params p;
     akunu_token ids[40];
     for (int i = 0; i < 40; i++)
         ids[i] = 100 + i;
-    akunu_generation_default(&g, sizeof g);
-    akunu_sampling_default(&p, sizeof p);
+    akunu_generation_params_default(&g, sizeof g);
+    akunu_sampling_params_default(&p, sizeof p);
     p.temperature = 0.0f;
     p.ignore_end = true;
     g.sampling = &p;

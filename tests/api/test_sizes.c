@@ -77,13 +77,13 @@ START_TEST(generating)
     ck_assert_msg(session != NULL, "%s", akunu_last_error());
     akunu_sequence sequence = akunu_sequence_new(session);
 
-    WITH_DEFAULTS(sampling, sampling);
+    WITH_DEFAULTS(sampling_params, sampling);
     ck_assert(sampling->temperature == 0.8f && sampling->top_k == 40);
     ck_assert_int_eq(akunu_sampling_check(sampling), AKUNU_OK);
     struct akunu_sampler *sampler = akunu_sampler_new(model, sampling);
     ck_assert_ptr_nonnull(sampler);
     akunu_sampler_free(sampler);
-    WITH_DEFAULTS(generation, generation);
+    WITH_DEFAULTS(generation_params, generation);
     ck_assert(generation->max_tokens == -1 && !generation->sampling);
     generation->max_tokens = 4;
     generation->sampling = sampling;
@@ -98,7 +98,7 @@ START_TEST(generating)
     ck_assert_uint_eq(result->n_prompt, 3);
     ck_assert_int_ge(n_pieces, (int)result->n_generated);
 
-    WITH_DEFAULTS(completion, completion);
+    WITH_DEFAULTS(completion_params, completion);
     ck_assert(completion->form == AKUNU_PROMPT_AUTO && !completion->generation);
     n_pieces = 0;
     completion->generation = generation;
@@ -107,7 +107,7 @@ START_TEST(generating)
                   "%s", akunu_last_error());
     ck_assert(n_pieces == 1 && result->n_generated == 1);
 
-    WITH_DEFAULTS(embedding, embedding);
+    WITH_DEFAULTS(embedding_params, embedding);
     FILLED_BY_LIBRARY(model_info, info);
     ck_assert_int_eq(akunu_model_get_info(model, info, sizeof *info), AKUNU_OK);
     ck_assert_str_eq(info->format, "gguf");
@@ -148,7 +148,7 @@ START_TEST(parallel_results)
     params->max_sequences = N;
     struct akunu_session *session = akunu_session_new(model, params);
     akunu_sequence sequences[N] = { akunu_sequence_new(session) };
-    WITH_DEFAULTS(generation, generation);
+    WITH_DEFAULTS(generation_params, generation);
     generation->max_tokens = 2;
     struct akunu_result *results = before_guard(N * sizeof *results);
     results->size = sizeof *results;
@@ -256,22 +256,22 @@ END_TEST
 START_TEST(newer_program)
 {
     struct {
-        struct akunu_sampling known;
+        struct akunu_sampling_params known;
         char more[200]; /* an older sampling and then more than the library's own */
     } *sampling = before_guard(sizeof *sampling);
     struct {
         struct akunu_chip known;
         char more[200];
     } *chip = before_guard(sizeof *chip);
-    akunu_sampling_default(&sampling->known, sizeof *sampling);
+    akunu_sampling_params_default(&sampling->known, sizeof *sampling);
     ck_assert_uint_eq(sampling->known.size, sizeof *sampling);
     ck_assert_int_eq(sampling->more[sizeof sampling->more - 1], 0);
     memset(sampling->more + sizeof sampling->more - 8, 1, 8);
     ck_assert_msg(akunu_sampling_check(&sampling->known) == AKUNU_OK, "%s", akunu_last_error());
     ck_assert_int_eq(akunu_get_chip(&chip->known, sizeof *chip), AKUNU_OK);
     ck_assert_int_eq(chip->more[sizeof chip->more - 1], 0);
-    akunu_sampling_default(NULL, sizeof *sampling); /* nothing to fill */
-    akunu_sampling_default(&sampling->known, 4);
+    akunu_sampling_params_default(NULL, sizeof *sampling); /* nothing to fill */
+    akunu_sampling_params_default(&sampling->known, 4);
     ck_assert_uint_eq(sampling->known.size, sizeof *sampling);
 }
 END_TEST

@@ -447,7 +447,7 @@ def compute_one(kind, one, info, session):
     no_cancel = ctypes.cast(None, abi.akunu_cancel_fn)
     if kind == "hidden":
         out = np.zeros((1, info.width), np.float32)
-        how = default(abi.akunu_embedding, pooling=1, normalize=1)  # the mean, at its own length
+        how = default(abi.akunu_embedding_params, pooling=1, normalize=1)  # the mean, at its own length
         check(lib.akunu_session_embed(session, (abi.akunu_ids * 1)(abi.akunu_ids(ids, len(ids))), 1, ctypes.byref(how), floats(out)))
         return out
     if kind == "score":

@@ -8,7 +8,7 @@ of places. What they leave is then compared with llama.cpp's, whose vocabulary o
 sequence breakers of DRY. The file has these lines:
     logits NAME N         then N floats on one line
     case NAME LOGITS      followed by lines that belong to it
-        set FIELD VALUE   a field of struct akunu_sampling
+        set FIELD VALUE   a field of struct akunu_sampling_params
         bias TOKEN VALUE
         breaker HEX       one of DRY's sequence breakers; "breaker -": none at all
         accepted N ID …   tokens told before

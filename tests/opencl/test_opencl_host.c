@@ -73,12 +73,12 @@ static int fork_and_generate(struct akunu_session *session, akunu_sequence seque
 {
     akunu_sequence fork =
         akunu_sequence_fork(session, sequence, akunu_sequence_length(session, sequence));
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling;
     akunu_token token = 3;
     int reached = fork >= 0 && decode(session, fork, 1) ? FORKED : 0;
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     generation.sampling = &sampling;
     generation.max_tokens = 3;
     sampling.temperature = 0.0f;

@@ -33,7 +33,7 @@ struct job {
 
 struct clips {
     const struct cli_options *o;
-    const struct akunu_transcription *params;
+    const struct akunu_transcription_params *params;
     struct cli_output *out;
     struct cli_transcript_source source;
     struct cli_progress progress;
@@ -49,13 +49,13 @@ bool cli_writes_files(const struct cli_options *o)
            o->speech.lrc || o->speech.json || o->speech.json_full;
 }
 
-uint32_t cli_speech_texts(const struct akunu_transcription *t)
+uint32_t cli_speech_texts(const struct akunu_transcription_params *t)
 {
     return t->beams > t->best_of ? t->beams : t->best_of;
 }
 
 uint32_t cli_speech_windows(const struct akunu_model_info *info,
-                            const struct akunu_transcription *t)
+                            const struct akunu_transcription_params *t)
 {
     uint64_t tokens = info->encoder_context + (uint64_t)cli_speech_texts(t) * info->context,
              bytes = 2 * sizeof(float) * (uint64_t)info->n_layers * info->width * tokens,
@@ -296,7 +296,7 @@ static bool next_clip(struct akunu_clip *clip, void *user)
 }
 
 int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_session *loaded,
-                         const struct akunu_transcription *params, struct cli_output *out)
+                         const struct akunu_transcription_params *params, struct cli_output *out)
 {
     struct clips all = { .o = o, .params = params, .out = out, .n = o->speech.clips.n };
     all.source = (struct cli_transcript_source){ .model = &loaded->info,

@@ -13,16 +13,16 @@ struct akunu_audio *cli_open_clip(const char *name);
 /* Transcribes all clips: prints them, or writes their files. A clip that fails does not stop the
  * others; returns the exit code of the first that failed. */
 int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_session *loaded,
-                         const struct akunu_transcription *params, struct cli_output *out);
+                         const struct akunu_transcription_params *params, struct cli_output *out);
 
 /* Whether files are written. */
 bool cli_writes_files(const struct cli_options *o);
 
 /* Texts that are decoded at once for a window of speech. */
-uint32_t cli_speech_texts(const struct akunu_transcription *t);
+uint32_t cli_speech_texts(const struct akunu_transcription_params *t);
 /* Windows that are transcribed at once: several, unless their keys and values take too much
  * memory. */
 uint32_t cli_speech_windows(const struct akunu_model_info *info,
-                            const struct akunu_transcription *t);
+                            const struct akunu_transcription_params *t);
 
 #endif

@@ -173,7 +173,8 @@ int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out
 
 /* ---- Draft model -------------------------------------------------------- */
 int cli_read_speculation(const struct cli_options *o, const struct akunu_session *session,
-                         struct cli_model_session *draft, struct akunu_generation *generation)
+                         struct cli_model_session *draft,
+                         struct akunu_generation_params *generation)
 {
     *draft = (struct cli_model_session){ .sequence = -1 };
     if (generation->speculation == AKUNU_SPECULATION_DRAFT && !o->model.draft)

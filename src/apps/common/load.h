@@ -88,7 +88,8 @@ int cli_visit_models(void (*each)(const char *name, void *user), void *user);
  * code, after a message unless it is CLI_EXIT_OK. Call cli_unload(draft) in any case, after the
  * last use of `generation`. *draft must not move. */
 int cli_read_speculation(const struct cli_options *options, const struct akunu_session *session,
-                         struct cli_model_session *draft, struct akunu_generation *generation);
+                         struct cli_model_session *draft,
+                         struct akunu_generation_params *generation);
 
 /* ---- Voice activity detection: vad_path.c ------------------------------- */
 /* Loads Silero VAD from --vad-model, a path or a file of the models folder; without the flag those

@@ -72,11 +72,11 @@ struct cli_texts {
 struct cli_options {
     struct akunu_load_params load;
     struct akunu_session_params session; /* n_threads counts for loading, too */
-    struct akunu_sampling sampling;
-    struct akunu_generation generation;
-    struct akunu_embedding embedding;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params generation;
+    struct akunu_embedding_params embedding;
     struct akunu_convert_params convert;
-    struct akunu_transcription transcription;
+    struct akunu_transcription_params transcription;
     struct akunu_vad_params vad_params;
 
     cli_command_set command;

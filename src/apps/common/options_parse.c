@@ -39,11 +39,11 @@ static void set_defaults(const struct cli_command *command, struct cli_options *
     };
     akunu_load_params_default(&o->load, sizeof o->load);
     akunu_session_params_default(&o->session, sizeof o->session);
-    akunu_sampling_default(&o->sampling, sizeof o->sampling);
-    akunu_generation_default(&o->generation, sizeof o->generation);
-    akunu_embedding_default(&o->embedding, sizeof o->embedding);
+    akunu_sampling_params_default(&o->sampling, sizeof o->sampling);
+    akunu_generation_params_default(&o->generation, sizeof o->generation);
+    akunu_embedding_params_default(&o->embedding, sizeof o->embedding);
     akunu_convert_params_default(&o->convert, sizeof o->convert);
-    akunu_transcription_default(&o->transcription, sizeof o->transcription);
+    akunu_transcription_params_default(&o->transcription, sizeof o->transcription);
     akunu_vad_params_default(&o->vad_params, sizeof o->vad_params);
     if (command->bit == CLI_TRANSCRIBE)
         o->transcription.beams = 0; /* not given */

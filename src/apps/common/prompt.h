@@ -56,7 +56,8 @@ struct cli_reasoning {
  * above. */
 int cli_reasoning_limit(const struct cli_options *options, const struct akunu_template *template,
                         const struct akunu_tokenizer *tokenizer, const char *prompt,
-                        struct cli_reasoning *reasoning, struct akunu_generation *generation);
+                        struct cli_reasoning *reasoning,
+                        struct akunu_generation_params *generation);
 
 /* --kwargs and, unless it has them, the variables that turn reasoning on, off, or to an effort, as
  * --reasoning does. To be freed; NULL: out of memory. */

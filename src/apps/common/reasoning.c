@@ -87,7 +87,7 @@ enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char
 
 int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template *template,
                         const struct akunu_tokenizer *tokenizer, const char *prompt,
-                        struct cli_reasoning *reasoning, struct akunu_generation *generation)
+                        struct cli_reasoning *reasoning, struct akunu_generation_params *generation)
 {
     if (o->chat.reasoning_budget < 0)
         return CLI_EXIT_OK;

@@ -35,7 +35,7 @@ static json_t *bias_value(float bias)
     return isinf(bias) ? json_string(bias > 0.0f ? "inf" : "-inf") : json_real((double)bias);
 }
 
-static json_t *list_bias(const struct akunu_sampling *p)
+static json_t *list_bias(const struct akunu_sampling_params *p)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < p->n_logit_bias; i++)
@@ -67,9 +67,10 @@ static bool set(json_t *object, const char *name, bool present, json_t *value)
     return true;
 }
 
-static json_t *describe_sampling(const struct akunu_generation *g, const struct cli_constraint *c)
+static json_t *describe_sampling(const struct akunu_generation_params *g,
+                                 const struct cli_constraint *c)
 {
-    const struct akunu_sampling *p = g->sampling;
+    const struct akunu_sampling_params *p = g->sampling;
     const char *const *breakers = p->dry_sequence_breakers;
     json_t *all = json_object();
     bool constrained = p->grammar != NULL;
@@ -98,7 +99,7 @@ static json_t *describe_sampling(const struct akunu_generation *g, const struct 
 }
 
 json_t *cli_receipt_begin(const char *sha256, const akunu_token *ids, size_t n_ids,
-                          const struct akunu_generation *generation,
+                          const struct akunu_generation_params *generation,
                           const struct cli_constraint *constraint)
 {
     json_t *prompt = list_ids(ids, n_ids), *sampling = describe_sampling(generation, constraint);
@@ -202,7 +203,7 @@ static bool read_bool(const json_t *json, const char *name, bool *out, char *why
     return true;
 }
 
-static bool read_numbers(const json_t *json, struct akunu_sampling *p, char *why)
+static bool read_numbers(const json_t *json, struct akunu_sampling_params *p, char *why)
 {
     for (size_t i = 0; i < cli_n_sampling_members; i++) {
         const struct cli_sampling_member *m = &cli_sampling_members[i];
@@ -279,8 +280,8 @@ static bool read_constraint(const json_t *json, struct cli_receipt *out, char *w
 
 static bool read_sampling(const json_t *json, struct cli_receipt *out, char *why)
 {
-    struct akunu_sampling *p = &out->sampling;
-    struct akunu_generation *g = &out->generation;
+    struct akunu_sampling_params *p = &out->sampling;
+    struct akunu_generation_params *g = &out->generation;
     size_t n_breakers = 0;
     if (!json_is_object(json))
         return refuse_receipt(why, "sampling", json, "an object");
@@ -305,8 +306,8 @@ bool cli_receipt_read(const json_t *json, struct cli_receipt *out, char why[CLI_
     const json_t *found = json_object_get(json_object_get(json, "akunu"), "receipt");
     int64_t seed = 0;
     memset(out, 0, sizeof *out);
-    akunu_generation_default(&out->generation, sizeof out->generation);
-    akunu_sampling_default(&out->sampling, sizeof out->sampling);
+    akunu_generation_params_default(&out->generation, sizeof out->generation);
+    akunu_sampling_params_default(&out->sampling, sizeof out->sampling);
     out->generation.sampling = &out->sampling;
     *why = '\0';
     if (found)

@@ -23,7 +23,7 @@ struct cli_constraint {
 
 /* A receipt without seed, tokens and chain. NULL: out of memory. */
 json_t *cli_receipt_begin(const char *sha256, const akunu_token *ids, size_t n_ids,
-                          const struct akunu_generation *generation,
+                          const struct akunu_generation_params *generation,
                           const struct cli_constraint *constraint);
 /* Adds them to a receipt; `tokens` is referred to. False: out of memory. */
 bool cli_receipt_end(json_t *receipt, uint64_t seed, json_t *tokens, const uint8_t chain[32]);
@@ -36,8 +36,8 @@ struct cli_receipt {
     const char *version, *sha256, *chain;
     akunu_token *prompt, *tokens;
     size_t n_prompt, n_tokens;
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling;
     struct akunu_reasoning reasoning;
     struct akunu_logit_bias bias[CLI_RECEIPT_BIAS_MAX];
     const char *stops[65], *breakers[65];

@@ -86,7 +86,7 @@ static int set_breakers(const struct cli_options *o, struct cli_sampling *s)
 
 int cli_sampling(const struct cli_options *o, struct cli_sampling *s)
 {
-    struct akunu_sampling *p = &s->params;
+    struct akunu_sampling_params *p = &s->params;
     *p = o->sampling;
     p->seed = (uint64_t)(o->text.seed >= 0 ? o->text.seed : make_random_seed());
     int code = set_bias(o, s);
@@ -119,10 +119,10 @@ int cli_check_stops(const struct cli_options *o)
     return CLI_EXIT_OK;
 }
 
-struct akunu_generation cli_generation(const struct cli_options *o,
-                                       const struct cli_sampling *sampling)
+struct akunu_generation_params cli_generation(const struct cli_options *o,
+                                              const struct cli_sampling *sampling)
 {
-    struct akunu_generation generation = o->generation;
+    struct akunu_generation_params generation = o->generation;
     generation.stops = o->text.stops.values;
     generation.n_stops = o->text.stops.n;
     generation.sampling = &sampling->params;
@@ -158,19 +158,20 @@ json_t *cli_json_logprobs(const struct akunu_tokenizer *tokenizer, akunu_token t
 /* ---- Members ------------------------------------------------------------ */
 enum { IS_REAL_f32 = true, IS_REAL_i32 = false };
 #define AKUNU_SAMPLING(type, member, initial, low, high, ...)                                      \
-    { #member, offsetof(struct akunu_sampling, member), IS_REAL_##type, low, high },
+    { #member, offsetof(struct akunu_sampling_params, member), IS_REAL_##type, low, high },
 const struct cli_sampling_member cli_sampling_members[] = {
 #include "akunu/sampling.def"
 };
 const size_t cli_n_sampling_members = sizeof cli_sampling_members / sizeof *cli_sampling_members;
 
-double cli_sampling_get(const struct akunu_sampling *p, const struct cli_sampling_member *m)
+double cli_sampling_get(const struct akunu_sampling_params *p, const struct cli_sampling_member *m)
 {
     const void *at = (const char *)p + m->offset;
     return m->is_real ? (double)*(const float *)at : *(const int32_t *)at;
 }
 
-void cli_sampling_set(struct akunu_sampling *p, const struct cli_sampling_member *m, double value)
+void cli_sampling_set(struct akunu_sampling_params *p, const struct cli_sampling_member *m,
+                      double value)
 {
     void *at = (char *)p + m->offset;
     if (m->is_real)
@@ -179,7 +180,7 @@ void cli_sampling_set(struct akunu_sampling *p, const struct cli_sampling_member
         *(int32_t *)at = (int32_t)value;
 }
 
-bool cli_sampling_list(const struct akunu_sampling *p, json_t *object)
+bool cli_sampling_list(const struct akunu_sampling_params *p, json_t *object)
 {
     bool good = object != NULL;
     for (size_t i = 0; good && i < cli_n_sampling_members; i++) {

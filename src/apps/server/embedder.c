@@ -125,7 +125,7 @@ static bool check_texts(const struct server_embedder *m, const struct server_enc
 static enum akunu_status embed(struct server_embedder *m, struct server_encoding *e, size_t n,
                                float *out)
 {
-    struct akunu_embedding embedding = e->model->options->embedding;
+    struct akunu_embedding_params embedding = e->model->options->embedding;
     struct akunu_ids texts[TURN_MAX];
     embedding.normalize = AKUNU_NORMALIZE_L2; /* as OpenAI's are */
     embedding.width = e->width;

@@ -100,7 +100,7 @@ uint64_t server_identify_client(const struct http_exchange *x)
 }
 
 /* Copies the stop sequences. False: out of memory. */
-static bool keep_stops(struct server_job *job, const struct akunu_generation *g)
+static bool keep_stops(struct server_job *job, const struct akunu_generation_params *g)
 {
     bool good = true;
     job->stops = calloc(g->n_stops + 1, sizeof *job->stops);

@@ -12,7 +12,7 @@
 #include "apps/common/sampling.h"
 
 static bool read_number(struct http_exchange *x, const json_t *body, const char *name,
-                        const struct cli_sampling_member *m, struct akunu_sampling *p)
+                        const struct cli_sampling_member *m, struct akunu_sampling_params *p)
 {
     double value = cli_sampling_get(p, m);
     int64_t whole = (int64_t)value;
@@ -24,11 +24,12 @@ static bool read_number(struct http_exchange *x, const json_t *body, const char 
 }
 
 /* repetition_penalty is what vLLM and Hugging Face call repeat_penalty. */
-static bool read_numbers(struct http_exchange *x, const json_t *body, struct akunu_sampling *p)
+static bool read_numbers(struct http_exchange *x, const json_t *body,
+                         struct akunu_sampling_params *p)
 {
     for (size_t i = 0; i < cli_n_sampling_members; i++) {
         const struct cli_sampling_member *m = &cli_sampling_members[i];
-        bool has_alias = m->offset == offsetof(struct akunu_sampling, repeat_penalty);
+        bool has_alias = m->offset == offsetof(struct akunu_sampling_params, repeat_penalty);
         if (!read_number(x, body, m->name, m, p) ||
             (has_alias && !read_number(x, body, "repetition_penalty", m, p)))
             return false;
@@ -38,7 +39,7 @@ static bool read_numbers(struct http_exchange *x, const json_t *body, struct aku
 
 /* ---- Seeds, bias, stops ------------------------------------------------- */
 /* A seed that JSON can carry exactly; null and -1 ask for a random one. */
-static bool read_seed(struct http_exchange *x, const json_t *body, struct akunu_sampling *p)
+static bool read_seed(struct http_exchange *x, const json_t *body, struct akunu_sampling_params *p)
 {
     int64_t seed = -1;
     if (!server_get_integer(x, body, "seed", -1, INT64_MAX, &seed))
@@ -257,7 +258,7 @@ bool server_read_grammar(struct http_exchange *x, const json_t *body, struct ser
 
 /* ---- Settings ----------------------------------------------------------- */
 /* The names of the chain: "a;b" as a list. */
-static json_t *list_samplers(const struct akunu_sampling *p)
+static json_t *list_samplers(const struct akunu_sampling_params *p)
 {
     if (p->sampler_seq)
         return json_string(p->sampler_seq);
@@ -270,7 +271,7 @@ static json_t *list_samplers(const struct akunu_sampling *p)
     return list;
 }
 
-static json_t *list_bias(const struct akunu_sampling *p)
+static json_t *list_bias(const struct akunu_sampling_params *p)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < p->n_logit_bias; i++)
@@ -282,7 +283,7 @@ static json_t *list_bias(const struct akunu_sampling *p)
 
 json_t *server_settings(const struct server_params *params)
 {
-    const struct akunu_sampling *p = &params->sampling;
+    const struct akunu_sampling_params *p = &params->sampling;
     json_int_t n_predict = (json_int_t)params->generation.max_tokens;
     json_t *stops = json_array(), *all;
     for (size_t i = 0; i < params->generation.n_stops; i++)

@@ -35,7 +35,7 @@ bool server_begin_receipt(struct server_source *source, const struct server_para
                           const akunu_token *ids, size_t n_ids)
 {
     struct server_job *job = source->job;
-    struct akunu_generation generation = params->generation;
+    struct akunu_generation_params generation = params->generation;
     int64_t most = (int64_t)akunu_scheduler_context(job->model->scheduler) - (int64_t)n_ids + 1;
     if (!params->receipt || most < 1) /* too long a prompt is refused later */
         return true;

@@ -211,8 +211,8 @@ void server_sse_close(struct http_exchange *x);
 /* ---- Sampling: params.c. None needs a lock. ----------------------------- */
 /* What a request asks for beside its prompt. It points into the body and must not be copied. */
 struct server_params {
-    struct akunu_sampling sampling;
-    struct akunu_generation generation;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params generation;
     struct akunu_reasoning reasoning;
     struct akunu_logit_bias bias[CLI_MAX_TEXTS * 16];
     const char *stops[64];

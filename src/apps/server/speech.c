@@ -236,7 +236,7 @@ static void *run_thread(void *user)
 bool server_open_speech(struct server_model *m)
 {
     struct akunu_session_params params = m->options->session;
-    const struct akunu_transcription *t = &m->options->transcription;
+    const struct akunu_transcription_params *t = &m->options->transcription;
     struct server_speech *s = calloc(1, sizeof *s);
     if (!s)
         return false;

@@ -16,7 +16,7 @@ struct server_transcription {
     uint64_t client;            /* who asks */
     double deadline;            /* of cli_seconds; 0: none */
     struct akunu_audio *audio;
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct akunu_vad_params vad; /* of `params` */
     json_t *form;                /* has the texts of `params` */
     /* Writes what has come since the last call, for a stream, under the speech's lock too. */

@@ -297,8 +297,8 @@ static bool read_language(struct http_exchange *x, const json_t *form, const cha
 }
 
 static bool read_transcription(struct server_model *m, struct http_exchange *x, const json_t *form,
-                               struct akunu_transcription *params, struct akunu_vad_params *vad,
-                               struct asked *out)
+                               struct akunu_transcription_params *params,
+                               struct akunu_vad_params *vad, struct asked *out)
 {
     double temperature, step, audio_context, context_max = m->loaded.info.encoder_context;
     *params = m->options->transcription;
@@ -358,7 +358,7 @@ static struct akunu_audio *read_clip(struct http_exchange *x, const json_t *form
 struct server_commit server_transcriptions(struct server_model *m, struct http_exchange *x,
                                            const json_t *form)
 {
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct akunu_vad_params vad;
     struct asked asked = { 0 }, *own;
     if (!read_transcription(m, x, form, &params, &vad, &asked))

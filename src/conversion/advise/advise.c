@@ -41,14 +41,14 @@ static ak_status measure_model(struct ak_advisor *a, const struct ak_model *m,
                                struct ak_error *error)
 {
     const struct ak_backend_ops *ops = m->backend->ops;
-    const char *variant = ops->describe(m->backend);
+    const char *isa = ops->describe(m->backend);
     struct akunu_roofline roof;
     unsigned n_threads;
     if (a->is_measured || a->no_speed || !ops->measure_types)
         return AKUNU_OK;
     AK_TRY(ak_session_choose_threads(a->session.n_threads, &m->profile, &n_threads, error));
-    AK_TRY(ops->measure(variant, n_threads, AKUNU_MEASURE_READ, &roof, error));
-    AK_TRY(ops->measure_types(variant, n_threads, a->rates, &a->step_seconds, error));
+    AK_TRY(ops->measure(isa, n_threads, AKUNU_MEASURE_READ, &roof, error));
+    AK_TRY(ops->measure_types(isa, n_threads, a->rates, &a->step_seconds, error));
     a->read_rate = roof.read_bytes_per_second;
     a->is_measured = true;
     return AKUNU_OK;

@@ -236,7 +236,7 @@ ak_status ak_compress_find_factors(struct ak_compress_job *j)
     if (d->no_pre_norms || d->sum_norms || d->encoder)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "AWQ scales matrices that read a norm, and %s models have none",
-                       j->spec.family->names[0]);
+                       j->spec.arch->names[0]);
     struct group g = { .readers = ak_alloc(j->n, sizeof *g.readers) };
     float *factors = ak_alloc((size_t)STEPS * c->width, sizeof *factors);
     j->factors = ak_alloc((size_t)c->n_layers * 2 * c->width, sizeof *j->factors);

@@ -50,26 +50,26 @@ static ak_status check_options(const struct ak_compress_job *j)
 /* What the folder's format, or the way back from GGUF, cannot have. */
 static ak_status check_source(const struct ak_compress_job *j)
 {
-    const struct ak_family *family = j->spec.family;
+    const struct ak_arch *arch = j->spec.arch;
     const struct ak_spec_config *c = &j->spec.config;
-    const char *name = family->names[0];
-    if (family->emit_encoder)
+    const char *name = arch->names[0];
+    if (arch->emit_encoder)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "speech models (%s) are not compressed: quantize makes them smaller", name);
-    if (family->hf_transposed || family->hf_experts_transposed)
+    if (arch->hf_transposed || arch->hf_experts_transposed)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "%s checkpoints have transposed matrices, whose rows cannot be quantized in "
                        "groups: quantize makes these models smaller",
                        name);
     if (!j->is_gguf)
         return AKUNU_OK;
-    if (family->has_recurrent_layers || family->hf_experts_concatenated ||
-        family->hf_padded_positions || j->spec.head.n_labels > 0)
+    if (arch->has_recurrent_layers || arch->hf_experts_concatenated || arch->hf_padded_positions ||
+        j->spec.head.n_labels > 0)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "tensors of a GGUF file of architecture %s do not become those of a "
                        "checkpoint again; expected its Hugging Face folder",
                        name);
-    if (family->gguf_interleaved && c->rope_dims != c->head_dim)
+    if (arch->gguf_interleaved && c->rope_dims != c->head_dim)
         return ak_fail(j->error, AKUNU_ERROR_UNSUPPORTED,
                        "%u of a head's %u dimensions turn; expected all, as GGUF permutes them",
                        c->rope_dims, c->head_dim);

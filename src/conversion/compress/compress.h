@@ -15,7 +15,7 @@
  * the folder lists the encodings that are whole, and the same call goes on behind them.
  *
  * Everything but the names is independent of architectures: what GGUF permutes or shifts is undone
- * by the flags of struct ak_family. A config.json that is made from GGUF is read back and compared
+ * by the flags of struct ak_arch. A config.json that is made from GGUF is read back and compared
  * with the source, so that a model which it cannot describe is refused. */
 #ifndef AK_CONVERSION_COMPRESS_COMPRESS_H
 #define AK_CONVERSION_COMPRESS_COMPRESS_H

@@ -131,7 +131,7 @@ static void put_float(json_t *config, const char *key, float value)
 }
 
 /* Whether the class has a window, if the model has one. */
-static bool has_window(const struct ak_family_keys *keys, const struct ak_spec *spec)
+static bool has_window(const struct ak_arch_keys *keys, const struct ak_spec *spec)
 {
     struct ak_word word;
     return spec->config.window == 0 || ak_words_find(keys->reads, "sliding_window", &word) ||
@@ -144,10 +144,10 @@ static json_t *make_model_type(const struct ak_spec *spec)
 {
     const struct ak_text *own = &spec->config.architecture;
     struct ak_word word, best = { .name = own->bytes, .n_name = own->n };
-    for (uint32_t i = 0; i < spec->family->n_keys; i++) {
-        const char *at = spec->family->keys[i].types;
+    for (uint32_t i = 0; i < spec->arch->n_keys; i++) {
+        const char *at = spec->arch->keys[i].types;
         bool found = false;
-        if (!at || !has_window(&spec->family->keys[i], spec))
+        if (!at || !has_window(&spec->arch->keys[i], spec))
             continue;
         for (bool first = true; ak_words_next(&at, &word); first = false) {
             bool is_own = word.n_name == own->n && memcmp(word.name, own->bytes, own->n) == 0;
@@ -176,8 +176,7 @@ static void put_sizes(json_t *config, const struct ak_spec *spec)
 }
 
 /* The scale of scores as the number of which it is the root's inverse, where the class has that. */
-static void put_scale(json_t *config, const struct ak_spec *spec,
-                      const struct ak_family_keys *known)
+static void put_scale(json_t *config, const struct ak_spec *spec, const struct ak_arch_keys *known)
 {
     struct ak_word word;
     float scale = spec->descriptor.attention_scale;
@@ -309,7 +308,7 @@ static void put_token(json_t *config, const char *key, int64_t id)
 
 /* Numbers of single architectures, under the names by which they are read. */
 static void put_others(json_t *config, const struct ak_compress_job *j,
-                       const struct ak_family_keys *known)
+                       const struct ak_arch_keys *known)
 {
     char found[AK_SPEC_KEY_BYTES];
     struct ak_meta meta;
@@ -332,15 +331,15 @@ static void put_others(json_t *config, const struct ak_compress_job *j,
 }
 
 /* What the class of the new config.json knows. */
-static const struct ak_family_keys *find_known(const json_t *config, const struct ak_spec *spec)
+static const struct ak_arch_keys *find_known(const json_t *config, const struct ak_spec *spec)
 {
     const char *type = json_string_value(json_object_get(config, "model_type"));
     struct ak_text text = { type, type ? (uint32_t)strlen(type) : 0 };
-    return ak_family_keys(spec->family, &text);
+    return ak_arch_keys(spec->arch, &text);
 }
 
 /* Sizes and tokens that are the same in all models may have no key in this one. */
-static void delete_unknown(json_t *config, const struct ak_family_keys *known)
+static void delete_unknown(json_t *config, const struct ak_arch_keys *known)
 {
     struct ak_word word;
     const char *key;
@@ -371,7 +370,7 @@ static json_t *make_config(const struct ak_compress_job *j)
     put_token(config, "bos_token_id", vocab.bos);
     put_token(config, "eos_token_id", vocab.eos);
     put_token(config, "pad_token_id", vocab.padding);
-    const struct ak_family_keys *known = find_known(config, &j->spec);
+    const struct ak_arch_keys *known = find_known(config, &j->spec);
     if (vocab.padding < 0 && known && ak_words_find(known->reads, "pad_token_id", &word) &&
         word.nullable)
         json_object_set_new(config, "pad_token_id", json_null()); /* not the class's default */
@@ -447,7 +446,7 @@ static ak_status compare_descriptor(const struct ak_spec *a, const struct ak_spe
 {
     const struct ak_spec_descriptor *x = &a->descriptor, *y = &b->descriptor;
     const struct number numbers[] = {
-        { "the family", a->family == b->family, 1.0 },
+        { "the architecture", a->arch == b->arch, 1.0 },
         { "the activation", x->activation, y->activation },
         { "the scale of embeddings", (double)x->embedding_scale, (double)y->embedding_scale },
         { "the scale of residuals", (double)x->residual_scale, (double)y->residual_scale },

@@ -111,11 +111,11 @@ static const float *find_values(const struct ak_compress_job *j, const struct ak
                                 const struct ak_compress_tensor *t, uint64_t *n)
 {
     char name[AK_ROLE_NAME_BYTES];
-    const char *pattern = ak_family_gguf_tensor(j->spec.family, t->role);
+    const char *pattern = ak_arch_gguf_tensor(j->spec.arch, t->role);
     const struct ak_importance_entry *e =
         pattern ? ak_importance_find(im, ak_role_expand(pattern, t->layer, name)) : NULL;
     /* Hugging Face has these columns in another order */
-    if (t->role == AK_ROLE_DELTA_OUTPUT && j->spec.family->gguf_tiled && !j->is_gguf)
+    if (t->role == AK_ROLE_DELTA_OUTPUT && j->spec.arch->gguf_tiled && !j->is_gguf)
         return NULL;
     uint64_t matrices = t->n_dims == 3 ? t->shape[0] : 1;
     long expert = t->n_dims == 2 ? find_expert(t->name) : -1;
@@ -160,7 +160,7 @@ static ak_status plan_same(struct ak_compress_job *j, size_t i, const struct ak_
     }
     AK_TRY(new_tensor(j, &t));
     AK_TRY(set_name(j, t, tensor->name));
-    t->has_role = ak_family_find_role(j->spec.family, tensor->name, &t->role, &t->layer);
+    t->has_role = ak_arch_find_role(j->spec.arch, tensor->name, &t->role, &t->layer);
     t->parts[t->n_parts++] = i;
     set_shape(t, tensor->n_dims, tensor->shape);
     return finish_tensor(j, t);
@@ -172,7 +172,7 @@ static void set_order(const struct ak_spec *spec, struct ak_compress_tensor *t)
 {
     bool turns = t->role == AK_ROLE_ATTENTION_Q || t->role == AK_ROLE_ATTENTION_Q_BIAS ||
                  t->role == AK_ROLE_ATTENTION_K || t->role == AK_ROLE_ATTENTION_K_BIAS;
-    if (turns && spec->family->gguf_interleaved)
+    if (turns && spec->arch->gguf_interleaved)
         t->order = (struct ak_convert_order){ .a = spec->config.head_dim / 2, .b = 2, .size = 1 };
 }
 
@@ -189,7 +189,7 @@ static bool find_stored(const struct ak_compress_job *j, enum ak_role role, int 
 
 /* Adds the other parts of a tensor that is one in Hugging Face and several in the file. */
 static ak_status add_parts(struct ak_compress_job *j, struct ak_compress_tensor *t,
-                           const struct ak_family_merged_tensor *merged)
+                           const struct ak_arch_merged_tensor *merged)
 {
     struct ak_tensor tensor;
     uint64_t rows = 0;
@@ -207,7 +207,7 @@ static ak_status add_parts(struct ak_compress_job *j, struct ak_compress_tensor 
 }
 
 static ak_status plan_renamed(struct ak_compress_job *j, size_t i, const struct ak_tensor *tensor,
-                              const char *pattern, const struct ak_family_merged_tensor *apart)
+                              const char *pattern, const struct ak_arch_merged_tensor *apart)
 {
     struct ak_compress_tensor *t = NULL;
     char name[AK_ROLE_NAME_BYTES];
@@ -217,7 +217,7 @@ static ak_status plan_renamed(struct ak_compress_job *j, size_t i, const struct 
     t->role = tensor->role;
     t->layer = tensor->layer;
     t->parts[t->n_parts++] = i;
-    t->offset = -ak_family_norm_offset(j->spec.family, t->role);
+    t->offset = -ak_arch_norm_offset(j->spec.arch, t->role);
     set_shape(t, tensor->n_dims, tensor->shape);
     set_order(&j->spec, t);
     if (apart)
@@ -225,45 +225,45 @@ static ak_status plan_renamed(struct ak_compress_job *j, size_t i, const struct 
     return finish_tensor(j, t);
 }
 
-/* Name of a role in checkpoints; of an expert stack that of the whole stack, which every family has
- * (MLX's, unless it has one of its own). */
-static const char *find_pattern(const struct ak_family *family, enum ak_role role)
+/* Name of a role in checkpoints; of an expert stack that of the whole stack, which every
+ * architecture has (MLX's, unless it has one of its own). */
+static const char *find_pattern(const struct ak_arch *arch, enum ak_role role)
 {
-    const struct ak_family_rule *rule = ak_family_find_rule(family, role);
-    for (uint32_t i = 0; ak_role_is_expert(role) && i < family->n_aliases; i++)
-        if (family->aliases[i].role == role && !ak_role_has_expert(family->aliases[i].hf))
-            return family->aliases[i].hf;
+    const struct ak_arch_rule *rule = ak_arch_find_rule(arch, role);
+    for (uint32_t i = 0; ak_role_is_expert(role) && i < arch->n_aliases; i++)
+        if (arch->aliases[i].role == role && !ak_role_has_expert(arch->aliases[i].hf))
+            return arch->aliases[i].hf;
     return rule ? rule->hf : NULL;
 }
 
 /* The merged tensor that is stored under this role; NULL: none, or the file has its parts. */
-static const struct ak_family_merged_tensor *find_whole(const struct ak_compress_job *j,
-                                                        const struct ak_tensor *tensor)
+static const struct ak_arch_merged_tensor *find_whole(const struct ak_compress_job *j,
+                                                      const struct ak_tensor *tensor)
 {
-    const struct ak_family *family = j->spec.family;
+    const struct ak_arch *arch = j->spec.arch;
     size_t part;
-    for (uint32_t i = 0; i < family->n_merged_tensors; i++)
-        if (family->merged_tensors[i].stored == tensor->role &&
-            !find_stored(j, family->merged_tensors[i].parts[0], tensor->layer, &part))
-            return &family->merged_tensors[i];
+    for (uint32_t i = 0; i < arch->n_merged_tensors; i++)
+        if (arch->merged_tensors[i].stored == tensor->role &&
+            !find_stored(j, arch->merged_tensors[i].parts[0], tensor->layer, &part))
+            return &arch->merged_tensors[i];
     return NULL;
 }
 
 static ak_status plan_gguf(struct ak_compress_job *j, size_t i, const struct ak_tensor *tensor)
 {
-    const struct ak_family *family = j->spec.family;
-    const struct ak_family_merged_tensor *whole = tensor->has_role ? find_whole(j, tensor) : NULL,
-                                         *apart = NULL;
+    const struct ak_arch *arch = j->spec.arch;
+    const struct ak_arch_merged_tensor *whole = tensor->has_role ? find_whole(j, tensor) : NULL,
+                                       *apart = NULL;
     if (tensor->has_role && !whole)
-        apart = ak_family_find_merged(family, tensor->role);
+        apart = ak_arch_find_merged(arch, tensor->role);
     if (apart && apart->parts[0] != tensor->role)
         return AKUNU_OK; /* comes with the first part */
     const char *pattern =
-        !tensor->has_role ? NULL : find_pattern(family, whole ? whole->parts[0] : tensor->role);
+        !tensor->has_role ? NULL : find_pattern(arch, whole ? whole->parts[0] : tensor->role);
     if (!pattern) {
         ak_log_line(j->options->log, AKUNU_LOG_WARN,
                     "%s: left out, since %s models have no such tensor", tensor->name,
-                    family->names[0]);
+                    arch->names[0]);
         return AKUNU_OK;
     }
     return plan_renamed(j, i, tensor, pattern, apart);

@@ -61,7 +61,7 @@ void ak_compress_read_row(const struct ak_compress_job *j, const struct ak_compr
     ak_compress_read_unscaled(j, t, row, buffer, out);
     if (!t->factors)
         return;
-    float shift = t->has_role ? ak_family_norm_offset(j->spec.family, t->role) : 0.0f;
+    float shift = t->has_role ? ak_arch_norm_offset(j->spec.arch, t->role) : 0.0f;
     for (uint64_t i = 0; i < t->cols; i++)
         out[i] = t->multiplies ? out[i] * t->factors[i] : (out[i] + shift) / t->factors[i] - shift;
 }

@@ -131,7 +131,7 @@ static ak_status put_header(struct ak_convert_job *j, struct ak_gguf_writer *w)
         ak_convert_put_metadata(w, &j->plan, name,
                                 j->tokenizer && ak_tok_has_rstrip_control(j->tokenizer));
         AK_TRY(ak_convert_put_sentence(w, &j->plan, j->error));
-        if (j->plan.spec->family->emit_encoder)
+        if (j->plan.spec->arch->emit_encoder)
             AK_TRY(ak_convert_put_speech(w, &j->plan, j->error));
         AK_TRY(ak_convert_put_vocab(w, &j->plan, j->tokenizer, j->options->pre, j->options->log,
                                     j->error));

@@ -17,8 +17,8 @@
  *     gguf_write.c   the file
  *     online.c       no file, but a provider: a model that is quantized while it is packed
  *
- * A new architecture needs no code here: tensors with Hugging Face names follow from its family's
- * table of weights, as in binding (engine/pack/bind.c). */
+ * A new architecture needs no code here: tensors with Hugging Face names follow from its
+ * architecture's table of weights, as in binding (engine/pack/bind.c). */
 #ifndef AK_CONVERSION_CONVERT_CONVERT_H
 #define AK_CONVERSION_CONVERT_CONVERT_H
 
@@ -95,7 +95,7 @@ struct ak_convert_order {
 
 /* Rows of a weight of the source: n rows from `first` on out of every `step`. step 0: all rows. */
 struct ak_convert_part {
-    const struct ak_family_rule *rule;
+    const struct ak_arch_rule *rule;
     uint32_t first, n, step;
 };
 

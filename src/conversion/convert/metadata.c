@@ -38,7 +38,7 @@ static void put_file_type(struct ak_gguf_writer *w, const struct ak_convert_plan
 static const char *format_key(const struct ak_convert_plan *plan, const char *suffix,
                               char out[KEY_BYTES])
 {
-    snprintf(out, KEY_BYTES, "%s.%s", ak_family_gguf_name(plan->spec->family), suffix);
+    snprintf(out, KEY_BYTES, "%s.%s", ak_arch_gguf_name(plan->spec->arch), suffix);
     return out;
 }
 
@@ -66,7 +66,7 @@ static void put_delta(struct ak_gguf_writer *w, const struct ak_convert_plan *pl
     put_u32(w, plan, "attention.head_count_kv", c->n_kv_heads);
     put_u32(w, plan, "full_attention_interval", ak_spec_attention_interval(c));
     put_u32(w, plan, "ssm.inner_size", c->delta_v_heads * c->delta_v_dim);
-    if (plan->spec->family->gguf_tiled) /* llama.cpp requires it; for text any value will do */
+    if (plan->spec->arch->gguf_tiled) /* llama.cpp requires it; for text any value will do */
         ak_gguf_writer_put_ints(w, format_key(plan, "rope.dimension_sections", key), sections,
                                 sizeof sections / sizeof *sections);
 }
@@ -270,7 +270,7 @@ static void put_architecture_keys(struct ak_gguf_writer *w, const struct ak_conv
 static void put_activation(struct ak_gguf_writer *w, const struct ak_convert_plan *plan)
 {
     const struct ak_spec *spec = plan->spec;
-    const char *suffix = spec->family->activation_key;
+    const char *suffix = spec->arch->activation_key;
     char key[KEY_BYTES], found[AK_SPEC_KEY_BYTES];
     struct ak_meta name;
     struct ak_word word;
@@ -295,7 +295,7 @@ static void put_encoder(struct ak_gguf_writer *w, const struct ak_convert_plan *
     if (!spec->descriptor.encoder)
         return;
     ak_gguf_writer_put_bool(w, format_key(plan, "attention.causal", key), false);
-    if (ak_family_find_rule(spec->family, AK_ROLE_TOKEN_TYPE_EMBEDDING))
+    if (ak_arch_find_rule(spec->arch, AK_ROLE_TOKEN_TYPE_EMBEDDING))
         ak_gguf_writer_put_u32(w, "tokenizer.ggml.token_type_count",
                                spec->config.n_types ? spec->config.n_types : 1);
 }
@@ -322,11 +322,11 @@ static void put_name(struct ak_gguf_writer *w, const struct ak_provider *p, cons
 void ak_convert_put_metadata(struct ak_gguf_writer *w, const struct ak_convert_plan *plan,
                              const char *name, bool has_rstrip)
 {
-    ak_gguf_writer_put_string(w, "general.architecture", ak_family_gguf_name(plan->spec->family));
+    ak_gguf_writer_put_string(w, "general.architecture", ak_arch_gguf_name(plan->spec->arch));
     ak_gguf_writer_put_string(w, "general.type", "model");
     put_name(w, plan->source, name, has_rstrip);
     put_file_type(w, plan);
-    if (plan->spec->family->emit_encoder)
+    if (plan->spec->arch->emit_encoder)
         return; /* all other keys of speech models are in speech.c */
     put_sizes(w, plan);
     put_window(w, plan);

@@ -75,7 +75,7 @@ static ak_status plan_stored(struct ak_convert_plan *plan, struct ak_error *erro
     return AKUNU_OK;
 }
 
-/* ---- From Hugging Face's names: what the family declares ---------------- */
+/* ---- From Hugging Face's names: what the architecture declares ---------------- */
 /* Two orders differ. Rotated pairs of a head: Hugging Face stores all first elements, then all
  * second ones; GGUF stores the two of a pair side by side. Value heads of one key head: neighbors
  * in Hugging Face, n_k_heads apart in GGUF. */
@@ -83,9 +83,9 @@ static void choose_order(const struct ak_spec *spec, struct ak_convert_tensor *t
 {
     const struct ak_spec_config *c = &spec->config;
     struct ak_convert_order pairs = { 0 }, heads = { 0 }, gates = { 0 };
-    if (spec->family->gguf_interleaved)
+    if (spec->arch->gguf_interleaved)
         pairs = (struct ak_convert_order){ .a = 2, .b = c->head_dim / 2, .size = 1 };
-    if (spec->family->gguf_tiled && c->delta_v_heads > c->delta_k_heads) {
+    if (spec->arch->gguf_tiled && c->delta_v_heads > c->delta_k_heads) {
         heads = (struct ak_convert_order){ .a = c->delta_k_heads,
                                            .b = c->delta_v_heads / c->delta_k_heads,
                                            .size = c->delta_v_dim };
@@ -149,11 +149,11 @@ static bool set_shape_from_parts(const struct ak_binding *bound, struct ak_conve
 static ak_status set_name(struct ak_convert_tensor *t, enum ak_role stored,
                           const struct ak_spec *spec, struct ak_error *error)
 {
-    const char *pattern = ak_family_gguf_tensor(spec->family, stored);
+    const char *pattern = ak_arch_gguf_tensor(spec->arch, stored);
     char role[AK_ROLE_NAME_BYTES];
     if (!pattern)
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED, "GGUF has no name for %s of architecture %s",
-                       ak_role_name(stored, t->layer, role), spec->family->names[0]);
+                       ak_role_name(stored, t->layer, role), spec->arch->names[0]);
     ak_role_expand(pattern, t->layer, t->name);
     return AKUNU_OK;
 }
@@ -178,7 +178,7 @@ static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor
     }
     AK_TRY(set_name(t, stored, spec, p->error));
     choose_order(spec, t);
-    t->offset = ak_family_norm_offset(spec->family, t->role);
+    t->offset = ak_arch_norm_offset(spec->arch, t->role);
     t->decay = t->role == AK_ROLE_DELTA_DECAY;
     AK_TRY(choose_type(p->plan, t, type, true, p->error));
     if (t->cols.size > 0 && ak_quant_info(type)->block_elems > 1)
@@ -190,7 +190,7 @@ static ak_status finish_tensor(const struct planner *p, struct ak_convert_tensor
 
 /* Splits the matrix that computes q, k, v and z of each key head side by side into two tensors:
  * q, k, v; and z. */
-static ak_status plan_split_qkvz(const struct planner *p, const struct ak_family_rule *rule,
+static ak_status plan_split_qkvz(const struct planner *p, const struct ak_arch_rule *rule,
                                  int layer)
 {
     const struct ak_spec_config *c = &p->plan->spec->config;
@@ -220,7 +220,7 @@ static bool is_convolution(enum ak_role role)
 
 /* A kernel of a convolution, [outputs][inputs][taps], or its bias: binding has made other matrices
  * of them, GGUF has them as they were. */
-static ak_status plan_convolution(const struct planner *p, const struct ak_family_rule *rule)
+static ak_status plan_convolution(const struct planner *p, const struct ak_arch_rule *rule)
 {
     const struct ak_spec_config *c = &p->plan->spec->config;
     struct ak_view view;
@@ -245,10 +245,10 @@ static ak_status plan_convolution(const struct planner *p, const struct ak_famil
     return choose_type(p->plan, t, tensor.type, true, p->error);
 }
 
-static ak_status plan_weight(const struct planner *p, const struct ak_family_rule *rule, int layer)
+static ak_status plan_weight(const struct planner *p, const struct ak_arch_rule *rule, int layer)
 {
     const struct ak_spec *spec = p->plan->spec;
-    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
+    const struct ak_arch_merged_tensor *whole = ak_arch_find_merged(spec->arch, rule->role);
     struct ak_convert_tensor *t = NULL;
     if (whole && whole->parts[0] != rule->role)
         return AKUNU_OK; /* written with the first of them */
@@ -261,7 +261,7 @@ static ak_status plan_weight(const struct planner *p, const struct ak_family_rul
     t->role = rule->role;
     t->n_parts = whole ? whole->n_parts : 1;
     for (uint32_t i = 0; i < t->n_parts; i++)
-        t->parts[i].rule = whole ? ak_family_find_rule(spec->family, whole->parts[i]) : rule;
+        t->parts[i].rule = whole ? ak_arch_find_rule(spec->arch, whole->parts[i]) : rule;
     return finish_tensor(p, t, whole ? whole->stored : rule->role);
 }
 
@@ -274,11 +274,11 @@ static ak_status plan_divisors(struct ak_convert_plan *plan, struct ak_error *er
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (!ak_spec_has_rope_divisors(plan->spec, roles[i]))
             continue;
-        if (!ak_family_find_rule(plan->spec->family, roles[i]))
+        if (!ak_arch_find_rule(plan->spec->arch, roles[i]))
             return ak_fail(
                 error, AKUNU_ERROR_UNSUPPORTED,
                 "GGUF cannot express the rope scaling of this model: architecture %s has no %s",
-                plan->spec->family->names[0], ak_gguf_name(roles[i]));
+                plan->spec->arch->names[0], ak_gguf_name(roles[i]));
         AK_TRY(new_tensor(plan, &t, error));
         t->role = roles[i];
         t->n_dims = 1;
@@ -319,22 +319,22 @@ static ak_status plan_head(struct ak_convert_plan *plan, struct ak_error *error)
 
 static ak_status plan_layers(const struct planner *p, uint32_t n, bool of_encoder)
 {
-    const struct ak_family *family = p->plan->spec->family;
+    const struct ak_arch *arch = p->plan->spec->arch;
     for (uint32_t layer = 0; layer < n; layer++)
-        for (uint32_t i = 0; i < family->n_weights; i++) {
-            enum ak_role role = family->weights[i].role;
+        for (uint32_t i = 0; i < arch->n_weights; i++) {
+            enum ak_role role = arch->weights[i].role;
             if (ak_role_has_layer(role) && ak_role_is_encoder(role) == of_encoder)
-                AK_TRY(plan_weight(p, &family->weights[i], (int)layer));
+                AK_TRY(plan_weight(p, &arch->weights[i], (int)layer));
         }
     return AKUNU_OK;
 }
 
 static ak_status plan_weights(const struct planner *p)
 {
-    const struct ak_family *family = p->plan->spec->family;
-    for (uint32_t i = 0; i < family->n_weights; i++)
-        if (!ak_role_has_layer(family->weights[i].role))
-            AK_TRY(plan_weight(p, &family->weights[i], AK_ROLE_NO_LAYER));
+    const struct ak_arch *arch = p->plan->spec->arch;
+    for (uint32_t i = 0; i < arch->n_weights; i++)
+        if (!ak_role_has_layer(arch->weights[i].role))
+            AK_TRY(plan_weight(p, &arch->weights[i], AK_ROLE_NO_LAYER));
     AK_TRY(plan_layers(p, p->plan->spec->config.n_encoder_layers, true));
     return plan_layers(p, p->plan->spec->config.n_layers, false);
 }
@@ -346,7 +346,7 @@ ak_status ak_convert_plan_tensors(struct ak_convert_plan *plan, const struct ak_
     if (!plan->spec)
         return plan_stored(plan, error);
     const struct ak_spec_config *c = &plan->spec->config;
-    if (plan->spec->family->gguf_interleaved && c->rope_dims != c->head_dim)
+    if (plan->spec->arch->gguf_interleaved && c->rope_dims != c->head_dim)
         return ak_fail(
             error, AKUNU_ERROR_UNSUPPORTED,
             "%u of a head's %u dimensions turn; GGUF permutes those of this architecture all alike",

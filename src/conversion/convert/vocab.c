@@ -122,7 +122,7 @@ static ak_status put_export(struct ak_gguf_writer *w, const struct ak_convert_pl
 {
     struct ak_buffer names = { .n = 0 };
     ak_status status = AKUNU_OK;
-    if (plan->spec->family->emit_encoder)
+    if (plan->spec->arch->emit_encoder)
         status = ak_convert_name_special_tokens(e, &names, error);
     if (status == AKUNU_OK)
         put_all(w, plan->source, e);

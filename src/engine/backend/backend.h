@@ -20,7 +20,7 @@ struct ak_comm;            /* engine/dist/comm.h */
 
 /* Backend options: what is chosen when a backend is opened. */
 struct ak_backend_options {
-    const char *cpu;                              /* ISA bundle; NULL: the best */
+    const char *cpu;                              /* ISA; NULL: the best */
     const struct ak_backend_profile *cpu_profile; /* copied; NULL: defaults */
     /* device number or part of its name; NULL: the first */
     const char *device;
@@ -181,25 +181,24 @@ struct ak_backend_ops {
     /* True if this machine can run it. */
     bool (*is_available)(void);
 
-    /* About the machine, without an open backend. NULL unless the backend has variants: ISA names
-     * of the CPU. */
-    /* Name of usable variant i; the last one is the best. NULL: past the last. */
-    const char *(*variant)(size_t i);
-    /* Why the variant `name` is not usable, as a clause without a period; NULL: it is. */
-    const char *(*variant_problem)(const char *name);
+    /* About the machine, without an open backend. The CPU's alone; elsewhere NULL. */
+    /* Name of usable ISA i; the last one is the best. NULL: past the last. */
+    const char *(*isa_name)(size_t i);
+    /* Why the ISA `name` is not usable, as a clause without a period; NULL: it is. */
+    const char *(*isa_problem)(const char *name);
     void (*type_info)(enum ak_quant_type type, struct ak_backend_type_info *out);
-    /* Measures what the bits of `what` (AKUNU_MEASURE_...) ask for; the rest of *out is 0. variant
+    /* Measures what the bits of `what` (AKUNU_MEASURE_...) ask for; the rest of *out is 0. isa
      * NULL: the best; AKUNU_ERROR_ARGUMENT: not usable. */
-    ak_status (*measure)(const char *variant, unsigned n_threads, unsigned what,
+    ak_status (*measure)(const char *isa, unsigned n_threads, unsigned what,
                          struct akunu_roofline *out, struct ak_error *error);
     /* Measures bytes per second at which a product of one token reads the weights of each type, on
      * all threads; 0: no kernel reads the type, or the machine cannot run it. *step: seconds of a
      * barrier. Takes about a second. */
-    ak_status (*measure_types)(const char *variant, unsigned n_threads,
-                               double rates[AK_QUANT_COUNT], double *step, struct ak_error *error);
+    ak_status (*measure_types)(const char *isa, unsigned n_threads, double rates[AK_QUANT_COUNT],
+                               double *step, struct ak_error *error);
     /* Sets skinny_max and blas of a chip profile where a value is clearly faster than the default.
      * The fastest of n_runs runs counts. progress may be NULL. */
-    ak_status (*tune)(const char *variant, unsigned n_threads, unsigned n_runs,
+    ak_status (*tune)(const char *isa, unsigned n_threads, unsigned n_runs,
                       ak_backend_progress_fn *progress, void *user, struct ak_backend_profile *out,
                       struct ak_error *error);
 

@@ -12,7 +12,7 @@ static bool is_available(void)
     return true;
 }
 
-static const char *variant(size_t i)
+static const char *isa_name(size_t i)
 {
     for (int isa = 0; isa < AK_CPU_ISA_COUNT; isa++)
         if (ak_cpu_isa_is_usable((enum ak_cpu_isa)isa) && i-- == 0)
@@ -264,8 +264,8 @@ static ak_status measure_bandwidth(struct ak_backend *b, const struct ak_weights
 const struct ak_backend_ops ak_cpu_backend = {
     .name = "cpu",
     .is_available = is_available,
-    .variant = variant,
-    .variant_problem = ak_cpu_isa_problem,
+    .isa_name = isa_name,
+    .isa_problem = ak_cpu_isa_problem,
     .type_info = type_info,
     .measure = cpu_measure,
     .measure_types = measure_types,

@@ -1,6 +1,6 @@
 /* Reference kernels in plain C, inline: they define the results of all others. scalar/ has them all
  * in its table; tmpl/elementwise.c uses them for AVX2, AVX-512 and NEON, for the elements that do
- * not fill a vector and for loops that a compiler vectorizes equally well. All bundles include this
+ * not fill a vector and for loops that a compiler vectorizes equally well. All ISAs include this
  * file (setter.h), also for prefetching and for the macros that define a kernel per type. */
 #ifndef AK_ENGINE_CPU_GENERIC_H
 #define AK_ENGINE_CPU_GENERIC_H

@@ -1,4 +1,4 @@
-/* Detects the ISA bundles. configure compiles this file into a program of its own, with
+/* Detects the ISAs. configure compiles this file into a program of its own, with
  * HAVE_AK_<NAME> defined and without a config.h, to find what --enable-isa=native builds. */
 #include "engine/cpu/isa.h"
 
@@ -25,7 +25,7 @@
 #ifdef __x86_64__
 enum { EAX, EBX, ECX, EDX };
 
-/* Not every build has a bundle that asks these. */
+/* Not every build has an ISA that asks these. */
 __attribute__((unused)) static bool has_cpuid_bit(unsigned leaf, unsigned subleaf, unsigned reg,
                                                   unsigned bit)
 {
@@ -53,7 +53,7 @@ __attribute__((unused)) static bool system_grants_tiles(void)
 #define DETECT_(built, name, expression) DETECT_##built(name, expression)
 #define DETECT(built, name, expression) DETECT_(built, name, expression)
 #define ISA(NAME, name, PARENT, detect) DETECT(HAVE_AK_##NAME, name, detect)
-#define ISA_OPTION(NAME, name, BUNDLE, detect) DETECT(HAVE_AK_##NAME, name, detect)
+#define ISA_OPTION(NAME, name, PARENT, detect) DETECT(HAVE_AK_##NAME, name, detect)
 #include "engine/cpu/isa.def"
 
 /* ---- Tables ------------------------------------------------------------- */
@@ -64,39 +64,39 @@ __attribute__((unused)) static bool system_grants_tiles(void)
 
 struct row {
     const char *name;
-    enum ak_cpu_isa isa;  /* a bundle's parent, an option's bundle */
+    enum ak_cpu_isa isa;  /* an ISA's parent, an option's ISA */
     bool (*detect)(void); /* NULL: not built */
 };
 
-static const struct row bundles[AK_CPU_ISA_COUNT] = {
+static const struct row isas[AK_CPU_ISA_COUNT] = {
 #define ISA(NAME, name, PARENT, detect)                                                            \
     [AK_CPU_ISA_##NAME] = { #name, AK_CPU_ISA_##PARENT, IF_BUILT(HAVE_AK_##NAME, has_##name) },
 #include "engine/cpu/isa.def"
 };
 
 static const struct row options[AK_CPU_ISA_OPTION_COUNT] = {
-#define ISA_OPTION(NAME, name, BUNDLE, detect)                                                     \
+#define ISA_OPTION(NAME, name, PARENT, detect)                                                     \
     [AK_CPU_ISA_OPTION_##                                                                          \
-        NAME] = { #name, AK_CPU_ISA_##BUNDLE, IF_BUILT(HAVE_AK_##NAME, has_##name) },
+        NAME] = { #name, AK_CPU_ISA_##PARENT, IF_BUILT(HAVE_AK_##NAME, has_##name) },
 #include "engine/cpu/isa.def"
 };
 
-/* ---- Bundles ------------------------------------------------------------ */
+/* ---- ISAs ------------------------------------------------------------ */
 const char *ak_cpu_isa_name(enum ak_cpu_isa isa)
 {
-    return bundles[isa].name;
+    return isas[isa].name;
 }
 
 enum ak_cpu_isa ak_cpu_isa_parent(enum ak_cpu_isa isa)
 {
-    return bundles[isa].isa;
+    return isas[isa].isa;
 }
 
 bool ak_cpu_isa_is_usable(enum ak_cpu_isa isa)
 {
-    if (isa != AK_CPU_ISA_SCALAR && !ak_cpu_isa_is_usable(bundles[isa].isa))
+    if (isa != AK_CPU_ISA_SCALAR && !ak_cpu_isa_is_usable(isas[isa].isa))
         return false;
-    return bundles[isa].detect && bundles[isa].detect();
+    return isas[isa].detect && isas[isa].detect();
 }
 
 enum ak_cpu_isa ak_cpu_best_isa(void)
@@ -112,7 +112,7 @@ enum ak_cpu_isa ak_cpu_best_isa(void)
 static int find_isa(const char *name)
 {
     int i = 0;
-    while (i < AK_CPU_ISA_COUNT && strcmp(name, bundles[i].name) != 0)
+    while (i < AK_CPU_ISA_COUNT && strcmp(name, isas[i].name) != 0)
         i++;
     return i;
 }
@@ -131,7 +131,7 @@ const char *ak_cpu_isa_problem(const char *name)
     int i = find_isa(name);
     if (i == AK_CPU_ISA_COUNT)
         return "there is no such instruction set";
-    if (!bundles[i].detect)
+    if (!isas[i].detect)
         return "this build does not contain its kernels";
     return ak_cpu_isa_is_usable((enum ak_cpu_isa)i) ? NULL : "this machine cannot run its kernels";
 }
@@ -142,7 +142,7 @@ const char *ak_cpu_isa_option_name(enum ak_cpu_isa_option option)
     return options[option].name;
 }
 
-enum ak_cpu_isa ak_cpu_isa_option_bundle(enum ak_cpu_isa_option option)
+enum ak_cpu_isa ak_cpu_isa_of_option(enum ak_cpu_isa_option option)
 {
     return options[option].isa;
 }

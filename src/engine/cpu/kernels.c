@@ -1,4 +1,4 @@
-/* How the table of a bundle is filled: its parents first, then what it overrides. */
+/* How the table of an ISA is filled: its parents first, then what it overrides. */
 #include "engine/cpu/kernels.h"
 
 #include <string.h>
@@ -16,14 +16,14 @@ typedef void set_fn(struct ak_cpu_kernels *k);
 #define IF_BUILT(built, x) IF_BUILT_(built, x)
 
 /* NULL: not built. */
-static set_fn *const bundle_setters[AK_CPU_ISA_COUNT] = {
+static set_fn *const isa_setters[AK_CPU_ISA_COUNT] = {
 #define ISA(NAME, name, PARENT, detect)                                                            \
     [AK_CPU_ISA_##NAME] = IF_BUILT(HAVE_AK_##NAME, ak_##name##_set_kernels),
 #include "engine/cpu/isa.def"
 };
 
 static set_fn *const option_setters[AK_CPU_ISA_OPTION_COUNT] = {
-#define ISA_OPTION(NAME, name, BUNDLE, detect)                                                     \
+#define ISA_OPTION(NAME, name, PARENT, detect)                                                     \
     [AK_CPU_ISA_OPTION_##NAME] = IF_BUILT(HAVE_AK_##NAME, ak_##name##_set_kernels),
 #include "engine/cpu/isa.def"
 };
@@ -32,10 +32,10 @@ static void override_kernels(enum ak_cpu_isa isa, struct ak_cpu_kernels *out)
 {
     if (isa != AK_CPU_ISA_SCALAR)
         override_kernels(ak_cpu_isa_parent(isa), out);
-    bundle_setters[isa](out);
+    isa_setters[isa](out);
     out->name = ak_cpu_isa_name(isa);
     for (int i = 0; i < AK_CPU_ISA_OPTION_COUNT; i++)
-        if (ak_cpu_isa_option_bundle((enum ak_cpu_isa_option)i) == isa &&
+        if (ak_cpu_isa_of_option((enum ak_cpu_isa_option)i) == isa &&
             ak_cpu_isa_option_is_usable((enum ak_cpu_isa_option)i))
             option_setters[i](out);
 }

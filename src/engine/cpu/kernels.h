@@ -1,5 +1,5 @@
-/* Kernels of an ISA bundle as one table of functions. A table is filled with the scalar kernels,
- * then the bundle's ancestors and the bundle override some (isa.def).
+/* Kernels of an ISA as one table of functions. A table is filled with the scalar kernels,
+ * then the ISA's ancestors and the ISA override some (isa.def).
  *
  * Every kernel but those of BF16 (--relaxed) returns the same bits as its scalar counterpart: the
  * order of all float operations is specified here or beside the scalar kernel, and every
@@ -139,14 +139,14 @@ struct ak_cpu_kernels {
                      float *restrict y, size_t y_stride);
 
     /* Same results as dequantize and dot_rows, faster: skinny GEMM over stored rows, and GEMM over
-     * f32 panels. NULL: not in this bundle. */
+     * f32 panels. NULL: not in this ISA. */
     ak_dot_stored_fn *dot_stored[AK_QUANT_COUNT];
     ak_unpack_panel_f32_fn *unpack_panel_f32[AK_QUANT_COUNT];
     ak_interleave_token_f32_fn *interleave_token_f32;
     ak_dot_panel_f32_fn *dot_panel_f32;
 
     /* For --relaxed only: the only kernels that round differently from the scalar ones. NULL: not
-     * in this bundle, or not supported by this machine. */
+     * in this ISA, or not supported by this machine. */
     ak_unpack_panel_bf16_fn *unpack_panel_bf16[AK_QUANT_COUNT];
     ak_interleave_token_bf16_fn *interleave_token_bf16;
     ak_dot_panel_bf16_fn *dot_panel_bf16;
@@ -237,7 +237,7 @@ struct ak_cpu_kernels {
     ak_attn_qk_fn *attn_qk_f16, *attn_qk_f32;
     ak_attn_pv_fn *attn_pv_f16, *attn_pv_f32;
     /* Values stored as rows of Q8_0; same bits as dequantizing them first. NULL: not in this
-     * bundle. */
+     * ISA. */
     ak_attn_pv_fn *attn_pv_q8_0;
 
     /* Merges a page's partial softmax into a row's (log-sum-exp):
@@ -264,9 +264,9 @@ struct ak_cpu_kernels {
 /* Fills the whole table for `isa`, which must be usable. */
 void ak_cpu_fill_kernels(enum ak_cpu_isa isa, struct ak_cpu_kernels *out);
 
-/* Setters: each overrides the kernels that its bundle has. */
+/* Setters: each overrides the kernels that its ISA has. */
 #define ISA(NAME, name, PARENT, detect) void ak_##name##_set_kernels(struct ak_cpu_kernels *k);
-#define ISA_OPTION(NAME, name, BUNDLE, detect)                                                     \
+#define ISA_OPTION(NAME, name, PARENT, detect)                                                     \
     void ak_##name##_set_kernels(struct ak_cpu_kernels *k);
 #include "engine/cpu/isa.def"
 

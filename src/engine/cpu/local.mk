@@ -49,7 +49,7 @@ libloops_la_SOURCES += \
 	src/engine/cpu/tune.c \
 	src/engine/cpu/types.def
 
-# One folder per ISA bundle.
+# One folder per ISA.
 include src/engine/cpu/avx2/local.mk
 include src/engine/cpu/avxvnni/local.mk
 include src/engine/cpu/avx512/local.mk

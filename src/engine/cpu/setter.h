@@ -1,9 +1,9 @@
-/* AK_SETTER and AK_SET: macros that add a source's kernels to the table of its ISA bundle, so that
- * kernels can be static. AK_SETTER(file) defines a function ak_<isa>_set_<file>, which the bundle's
- * fill.c calls with AK_SET(file, k). All but the scalar ones are compiled with the bundle's flags
+/* AK_SETTER and AK_SET: macros that add a source's kernels to the table of its ISA, so that
+ * kernels can be static. AK_SETTER(file) defines a function ak_<isa>_set_<file>, which the ISA's
+ * fill.c calls with AK_SET(file, k). All but the scalar ones are compiled with the ISA's flags
  * and with AK_ISA, its name.
  *
- * The sources in tmpl/ belong to several bundles. A bundle with such sources defines AK_VEC_H, its
+ * The sources in tmpl/ belong to several ISAs. An ISA with such sources defines AK_VEC_H, its
  * vectors of floats ("engine/cpu/avx2/vec.h"), or AK_STEP_H, its multiply step
  * ("engine/cpu/avx2/step.h"), or both. */
 #ifndef AK_ENGINE_CPU_SETTER_H

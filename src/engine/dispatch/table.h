@@ -18,7 +18,8 @@ struct ak_table {
     char *dump;
 };
 
-/* Builds the family's commands over the packed weights, plans the arenas and dumps the table. */
+/* Builds the architecture's commands over the packed weights, plans the arenas and dumps the table.
+ */
 ak_status ak_table_build(const struct ak_spec *spec, const struct ak_weights *weights,
                          enum ak_build_variant variant, struct ak_table *out,
                          struct ak_error *error);

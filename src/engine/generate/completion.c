@@ -8,7 +8,8 @@
 #include "base/gumbel.h"
 
 ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
-                                  const struct akunu_generation *generation, struct ak_error *error)
+                                  const struct akunu_generation_params *generation,
+                                  struct ak_error *error)
 {
     struct ak_model *model = c->session->model;
     unsigned flags = AKUNU_CONTINUE | (generation->special ? 0u : AKUNU_SKIP_SPECIAL);

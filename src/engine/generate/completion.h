@@ -70,7 +70,7 @@ struct ak_gen_completion {
 /* Creates the sampler, the stream, stops and constraint, and takes the callbacks of `generation`.
  * The caller sets the other members first. */
 ak_status ak_gen_completion_begin(struct ak_gen_completion *c,
-                                  const struct akunu_generation *generation,
+                                  const struct akunu_generation_params *generation,
                                   struct ak_error *error);
 void ak_gen_completion_clear(struct ak_gen_completion *c);
 

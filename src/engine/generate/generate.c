@@ -35,7 +35,7 @@ static ak_status begin_speculation(struct generation *g,
                                    const struct ak_session_kv_sequence *sequence,
                                    struct ak_error *error)
 {
-    const struct akunu_generation *asked = g->request->generation;
+    const struct akunu_generation_params *asked = g->request->generation;
     bool automatic = asked->speculation == AKUNU_SPECULATION_AUTO && !g->request->draft;
     if (asked->speculation == AKUNU_SPECULATION_NONE)
         return AKUNU_OK;
@@ -75,7 +75,7 @@ static ak_status begin_generation(struct generation *g, struct ak_error *error)
 
 static ak_status run_prompt(struct generation *g, int32_t *first, struct ak_error *error)
 {
-    const struct akunu_generation *asked = g->request->generation;
+    const struct akunu_generation_params *asked = g->request->generation;
     const struct ak_session_kv_sequence *sequence =
         ak_session_kv_sequence(&g->session->kv, g->sequence);
     uint32_t before = sequence->length;
@@ -206,7 +206,7 @@ static ak_status run_step(struct generation *g, struct ak_error *error)
  * it. */
 static ak_status generate_text(struct generation *g, int32_t first, struct ak_error *error)
 {
-    const struct akunu_generation *asked = g->request->generation;
+    const struct akunu_generation_params *asked = g->request->generation;
     AK_TRY(append_token(g, first, error));
     while (!g->completion.ended) {
         uint32_t reserved = 0;

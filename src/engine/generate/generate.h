@@ -11,8 +11,8 @@ struct ak_gen_request {
     int32_t sequence;
     const int32_t *ids;
     size_t n_ids;
-    const struct akunu_generation *generation; /* its sampling is not NULL */
-    struct ak_session *draft;                  /* replaces generation->draft; NULL: none */
+    const struct akunu_generation_params *generation; /* its sampling is not NULL */
+    struct ak_session *draft;                         /* replaces generation->draft; NULL: none */
 };
 
 /* As akunu_session_generate. *result is always filled in: what was done before a failure. */

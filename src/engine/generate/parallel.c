@@ -22,8 +22,8 @@ static ak_status begin_completions(struct parallel *c,
                                    struct ak_error *error)
 {
     for (size_t i = 0; i < c->n; i++) {
-        struct akunu_generation own = *c->request->generation;
-        struct akunu_sampling sampling = *own.sampling;
+        struct akunu_generation_params own = *c->request->generation;
+        struct akunu_sampling_params sampling = *own.sampling;
         own.sampling = &sampling;
         if (sampling.seed != UINT64_MAX)
             sampling.seed += i;
@@ -91,7 +91,7 @@ static ak_status collect_pass(struct parallel *c, size_t *n, struct ak_error *er
 
 static ak_status generate_texts(struct parallel *c, struct ak_error *error)
 {
-    const struct akunu_generation *asked = c->request->generation;
+    const struct akunu_generation_params *asked = c->request->generation;
     c->started = ak_seconds();
     for (size_t i = 0; i < c->n; i++)
         AK_TRY(append_token(c, &c->completions[i], c->completions[i].token, error));

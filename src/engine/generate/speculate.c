@@ -71,7 +71,8 @@ static uint32_t clamp_draft(uint32_t value, uint32_t otherwise)
     return requested < AK_GEN_DRAFT_MAX ? requested : AK_GEN_DRAFT_MAX;
 }
 
-ak_status ak_gen_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
+ak_status ak_gen_speculation_begin(struct ak_session *s,
+                                   const struct akunu_generation_params *generation,
                                    struct ak_draft_model *draft, struct ak_gen_speculation *out,
                                    struct ak_error *error)
 {

@@ -56,8 +56,9 @@ struct ak_gen_speculation {
  * AKUNU_ERROR_UNSUPPORTED says why not. */
 ak_status ak_gen_speculation_check(const struct ak_session *s, struct ak_error *error);
 
-/* Takes the options of struct akunu_generation; draft may be NULL. *out has no text yet. */
-ak_status ak_gen_speculation_begin(struct ak_session *s, const struct akunu_generation *generation,
+/* Takes the options of struct akunu_generation_params; draft may be NULL. *out has no text yet. */
+ak_status ak_gen_speculation_begin(struct ak_session *s,
+                                   const struct akunu_generation_params *generation,
                                    struct ak_draft_model *draft, struct ak_gen_speculation *out,
                                    struct ak_error *error);
 void ak_gen_speculation_clear(struct ak_gen_speculation *s); /* all-zero allowed */

@@ -61,7 +61,7 @@ static ak_status find_role(struct adding *p)
         return fail_experts(p);
     bool found = p->adapter->naming == AK_PROVIDER_NAMING_GGUF ?
                      ak_gguf_role(name, &p->role, &p->layer) :
-                     ak_family_find_role(p->spec->family, name, &p->role, &p->layer);
+                     ak_arch_find_role(p->spec->arch, name, &p->role, &p->layer);
     if (!found)
         return fail_unknown(p);
     if (ak_role_kind(p->role) == AK_ROLE_KIND_EXPERTS)
@@ -94,11 +94,11 @@ static bool add_target(struct adding *p, enum ak_role role)
 /* The role's own part, else the parts of the merged tensor that it names. */
 static ak_status find_targets(struct adding *p)
 {
-    const struct ak_family *family = p->spec->family;
+    const struct ak_arch *arch = p->spec->arch;
     if (add_target(p, p->role))
         return AKUNU_OK;
-    for (uint32_t i = 0; i < family->n_merged_tensors; i++) {
-        const struct ak_family_merged_tensor *merged = &family->merged_tensors[i];
+    for (uint32_t i = 0; i < arch->n_merged_tensors; i++) {
+        const struct ak_arch_merged_tensor *merged = &arch->merged_tensors[i];
         if (merged->stored != p->role)
             continue;
         for (uint32_t j = 0; j < merged->n_parts; j++)
@@ -137,7 +137,7 @@ static uint32_t hf_row(uint32_t row, uint32_t head_dim)
 
 static bool is_reordered(const struct adding *p, enum ak_role role)
 {
-    return p->adapter->naming != p->spec->config.naming && p->spec->family->gguf_interleaved &&
+    return p->adapter->naming != p->spec->config.naming && p->spec->arch->gguf_interleaved &&
            (role == AK_ROLE_ATTENTION_Q || role == AK_ROLE_ATTENTION_K);
 }
 
@@ -147,8 +147,8 @@ static ak_status check_order(const struct adding *p)
     const struct ak_spec_config *c = &p->spec->config;
     if (p->adapter->naming == c->naming)
         return AKUNU_OK;
-    bool partly_turned = p->spec->family->gguf_interleaved && c->rope_dims != c->head_dim,
-         tiled = p->spec->family->gguf_tiled && c->delta_v_heads > c->delta_k_heads;
+    bool partly_turned = p->spec->arch->gguf_interleaved && c->rope_dims != c->head_dim,
+         tiled = p->spec->arch->gguf_tiled && c->delta_v_heads > c->delta_k_heads;
     if (partly_turned || tiled)
         return ak_fail(p->error, AKUNU_ERROR_UNSUPPORTED,
                        "%s: GGUF has other rows than Hugging Face in models of this architecture; "
@@ -300,7 +300,7 @@ static ak_status check_architecture(const struct ak_spec *spec, const struct ak_
     if (adapter->naming != AK_PROVIDER_NAMING_GGUF)
         return AKUNU_OK;
     if (spec->config.naming != AK_PROVIDER_NAMING_GGUF) {
-        expected.bytes = ak_family_gguf_name(spec->family);
+        expected.bytes = ak_arch_gguf_name(spec->arch);
         expected.n = (uint32_t)strlen(expected.bytes);
     }
     if (found->n == expected.n && memcmp(found->bytes, expected.bytes, found->n) == 0)

@@ -8,18 +8,18 @@
 #include "files/weights/composed.h"
 #include "base/name_index.h"
 
-static int rule_layer(const struct ak_family_rule *rule, uint32_t i)
+static int rule_layer(const struct ak_arch_rule *rule, uint32_t i)
 {
     return ak_role_has_layer(rule->role) ? (int)i : AK_ROLE_NO_LAYER;
 }
 
-static const struct ak_family_rule *find_rule(const struct ak_family *family, enum ak_role role,
-                                              uint32_t *index)
+static const struct ak_arch_rule *find_rule(const struct ak_arch *arch, enum ak_role role,
+                                            uint32_t *index)
 {
-    for (uint32_t i = 0; i < family->n_weights; i++) {
-        if (family->weights[i].role == role) {
+    for (uint32_t i = 0; i < arch->n_weights; i++) {
+        if (arch->weights[i].role == role) {
             *index = i;
-            return &family->weights[i];
+            return &arch->weights[i];
         }
     }
     return NULL;
@@ -30,8 +30,8 @@ const struct ak_view *ak_bind_find(const struct ak_binding *b, enum ak_role role
     uint32_t index;
     if (role == AK_ROLE_OUTPUT && b->tied)
         role = AK_ROLE_TOKEN_EMBEDDING;
-    const struct ak_family_rule *rule =
-        role < AK_ROLE_COUNT ? find_rule(b->spec->family, role, &index) : NULL;
+    const struct ak_arch_rule *rule =
+        role < AK_ROLE_COUNT ? find_rule(b->spec->arch, role, &index) : NULL;
     uint32_t at = (uint32_t)(layer == AK_ROLE_NO_LAYER ? 0 : layer);
     if (!rule || at >= ak_spec_role_layers(b->spec, role))
         return NULL;
@@ -74,7 +74,7 @@ ak_status ak_bind_check_shape(const struct ak_view *view, const struct ak_bind_s
 }
 
 struct ak_bind_shape ak_bind_expected_shape(const struct ak_spec *spec,
-                                            const struct ak_family_rule *rule)
+                                            const struct ak_arch_rule *rule)
 {
     return (struct ak_bind_shape){ .n_matrices =
                                        ak_role_is_expert(rule->role) ? spec->config.n_experts : 1,
@@ -85,22 +85,21 @@ struct ak_bind_shape ak_bind_expected_shape(const struct ak_spec *spec,
 
 /* The merged tensor that holds the rule's role, if the file has it: some converters split it. NULL:
  * none. */
-static const struct ak_family_merged_tensor *find_merged(const struct ak_provider *p,
-                                                         const struct ak_family *family,
-                                                         const struct ak_family_rule *rule,
-                                                         int layer)
+static const struct ak_arch_merged_tensor *find_merged(const struct ak_provider *p,
+                                                       const struct ak_arch *arch,
+                                                       const struct ak_arch_rule *rule, int layer)
 {
     struct ak_view part;
-    const struct ak_family_merged_tensor *merged = ak_family_find_merged(family, rule->role);
+    const struct ak_arch_merged_tensor *merged = ak_arch_find_merged(arch, rule->role);
     bool apart = merged && ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF &&
                  ak_provider_find(p, merged->parts[0], layer, NULL, &part);
     return apart ? NULL : merged;
 }
 
-static enum ak_role stored_role(const struct ak_provider *p, const struct ak_family *family,
-                                const struct ak_family_rule *rule, int layer)
+static enum ak_role stored_role(const struct ak_provider *p, const struct ak_arch *arch,
+                                const struct ak_arch_rule *rule, int layer)
 {
-    const struct ak_family_merged_tensor *merged = find_merged(p, family, rule, layer);
+    const struct ak_arch_merged_tensor *merged = find_merged(p, arch, rule, layer);
     return merged ? merged->stored : rule->role;
 }
 
@@ -108,14 +107,13 @@ static enum ak_role stored_role(const struct ak_provider *p, const struct ak_fam
 static uint64_t part_length(const struct ak_spec *spec, enum ak_role role)
 {
     uint32_t index;
-    const struct ak_family_rule *rule = find_rule(spec->family, role, &index);
+    const struct ak_arch_rule *rule = find_rule(spec->arch, role, &index);
     return rule ? ak_spec_dim(spec, rule->rows == AK_SPEC_DIM_ONE ? rule->cols : rule->rows) : 0;
 }
 
 /* Narrows the view of a merged tensor to the rows of `rule`. */
-static ak_status select_part(const struct ak_spec *spec,
-                             const struct ak_family_merged_tensor *merged,
-                             const struct ak_family_rule *rule, struct ak_view *view,
+static ak_status select_part(const struct ak_spec *spec, const struct ak_arch_merged_tensor *merged,
+                             const struct ak_arch_rule *rule, struct ak_view *view,
                              struct ak_error *error)
 {
     bool vector = rule->rows == AK_SPEC_DIM_ONE;
@@ -147,36 +145,36 @@ static ak_status select_part(const struct ak_spec *spec,
     return AKUNU_OK;
 }
 
-static bool is_transposed(const struct ak_spec *spec, const struct ak_family_rule *rule)
+static bool is_transposed(const struct ak_spec *spec, const struct ak_arch_rule *rule)
 {
-    return spec->config.naming == AK_PROVIDER_NAMING_HF && spec->family->hf_transposed &&
+    return spec->config.naming == AK_PROVIDER_NAMING_HF && spec->arch->hf_transposed &&
            rule->rows != AK_SPEC_DIM_ONE && ak_role_has_layer(rule->role);
 }
 
-/* Finds a weight by the family's name or an alias. */
-static bool find_weight(const struct ak_provider *p, const struct ak_family *family,
-                        const struct ak_family_rule *rule, int layer, struct ak_view *view)
+/* Finds a weight by the architecture's name or an alias. */
+static bool find_weight(const struct ak_provider *p, const struct ak_arch *arch,
+                        const struct ak_arch_rule *rule, int layer, struct ak_view *view)
 {
-    enum ak_role stored = stored_role(p, family, rule, layer);
+    enum ak_role stored = stored_role(p, arch, rule, layer);
     bool found = ak_provider_find(p, stored, layer, rule->hf, view);
-    for (uint32_t i = 0; !found && i < family->n_aliases; i++)
-        found = family->aliases[i].role == rule->role &&
-                ak_provider_find(p, stored, layer, family->aliases[i].hf, view);
+    for (uint32_t i = 0; !found && i < arch->n_aliases; i++)
+        found = arch->aliases[i].role == rule->role &&
+                ak_provider_find(p, stored, layer, arch->aliases[i].hf, view);
     return found;
 }
 
 /* Finds the weight of a rule and checks its shape; a merged tensor is narrowed to the rule's
  * rows. */
-static ak_status find_and_check(const struct ak_provider *p, const struct ak_family_rule *rule,
+static ak_status find_and_check(const struct ak_provider *p, const struct ak_arch_rule *rule,
                                 int layer, struct ak_binding *b, struct ak_view *view, bool *found,
                                 struct ak_error *error)
 {
     const struct ak_spec *spec = b->spec;
-    const struct ak_family_merged_tensor *merged = find_merged(p, spec->family, rule, layer);
+    const struct ak_arch_merged_tensor *merged = find_merged(p, spec->arch, rule, layer);
     struct ak_bind_shape shape = ak_bind_expected_shape(spec, rule);
     if (ak_role_is_expert(rule->role) && spec->config.naming == AK_PROVIDER_NAMING_HF)
         return ak_bind_experts(p, rule, layer, b, view, found, error);
-    *found = find_weight(p, spec->family, rule, layer, view);
+    *found = find_weight(p, spec->arch, rule, layer, view);
     if (!*found)
         return AKUNU_OK;
     AK_TRY(ak_bind_doubles(b, view, error));
@@ -192,55 +190,55 @@ static ak_status find_and_check(const struct ak_provider *p, const struct ak_fam
 }
 
 /* True if layers of this kind (attention or recurrent) never have the weight. */
-static bool belongs_to_other_layers(const struct ak_spec *spec, const struct ak_family_rule *rule,
+static bool belongs_to_other_layers(const struct ak_spec *spec, const struct ak_arch_rule *rule,
                                     int layer)
 {
     bool recurrent = layer != AK_ROLE_NO_LAYER && ak_spec_is_recurrent(&spec->config, layer);
     if (recurrent)
-        return rule->need == AK_FAMILY_ATTENTION_ONLY;
-    return rule->need == AK_FAMILY_RECURRENT_ONLY || rule->need == AK_FAMILY_RECURRENT_MERGED ||
-           rule->need == AK_FAMILY_RECURRENT_PART;
+        return rule->need == AK_ARCH_ATTENTION_ONLY;
+    return rule->need == AK_ARCH_RECURRENT_ONLY || rule->need == AK_ARCH_RECURRENT_MERGED ||
+           rule->need == AK_ARCH_RECURRENT_PART;
 }
 
-/* True if the layer has the merged matrix that replaces AK_FAMILY_RECURRENT_PART weights. */
-static bool has_merged(const struct ak_provider *p, const struct ak_family *family, int layer)
+/* True if the layer has the merged matrix that replaces AK_ARCH_RECURRENT_PART weights. */
+static bool has_merged(const struct ak_provider *p, const struct ak_arch *arch, int layer)
 {
     struct ak_view view;
-    for (uint32_t i = 0; i < family->n_weights; i++)
-        if (family->weights[i].need == AK_FAMILY_RECURRENT_MERGED &&
-            find_weight(p, family, &family->weights[i], layer, &view))
+    for (uint32_t i = 0; i < arch->n_weights; i++)
+        if (arch->weights[i].need == AK_ARCH_RECURRENT_MERGED &&
+            find_weight(p, arch, &arch->weights[i], layer, &view))
             return true;
     return false;
 }
 
-static bool may_be_absent(const struct ak_provider *p, const struct ak_family *family,
-                          const struct ak_family_rule *rule, int layer)
+static bool may_be_absent(const struct ak_provider *p, const struct ak_arch *arch,
+                          const struct ak_arch_rule *rule, int layer)
 {
     switch (rule->need) {
-    case AK_FAMILY_OPTIONAL:
-    case AK_FAMILY_RECURRENT_MERGED: return true;
-    case AK_FAMILY_REQUIRED_FROM_SECOND: return layer == 0;
-    case AK_FAMILY_RECURRENT_PART: return has_merged(p, family, layer);
+    case AK_ARCH_OPTIONAL:
+    case AK_ARCH_RECURRENT_MERGED: return true;
+    case AK_ARCH_REQUIRED_FROM_SECOND: return layer == 0;
+    case AK_ARCH_RECURRENT_PART: return has_merged(p, arch, layer);
     default: return false;
     }
 }
 
-ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
+ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_arch_rule *rule, int layer,
                          struct ak_binding *b, struct ak_view *view, struct ak_error *error)
 {
-    enum ak_role stored = stored_role(p, b->spec->family, rule, layer);
+    enum ak_role stored = stored_role(p, b->spec->arch, rule, layer);
     bool found = false;
     if (belongs_to_other_layers(b->spec, rule, layer)) {
         *view = (struct ak_view){ 0 };
         return AKUNU_OK;
     }
     AK_TRY(find_and_check(p, rule, layer, b, view, &found, error));
-    if (rule->need == AK_FAMILY_OUTPUT_OR_TIED)
+    if (rule->need == AK_ARCH_OUTPUT_OR_TIED)
         return ak_bind_output(p, found, b, view, error);
     if (found)
         return AKUNU_OK;
     *view = (struct ak_view){ 0 };
-    if (may_be_absent(p, b->spec->family, rule, layer))
+    if (may_be_absent(p, b->spec->arch, rule, layer))
         return AKUNU_OK;
     return ak_bind_fail_missing(p, b, rule, stored, layer, error);
 }
@@ -359,22 +357,22 @@ static ak_status report_unclaimed(const struct ak_provider *p, const struct ak_b
 ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, unsigned flags,
                   const struct ak_log *log, struct ak_binding *out, struct ak_error *error)
 {
-    const struct ak_family *family = spec->family;
+    const struct ak_arch *arch = spec->arch;
     struct ak_binding b = { .spec = spec, .shapes_only = (flags & AK_BIND_SHAPES) != 0 };
     struct ak_name_index bound = { 0 };
     ak_status status = AKUNU_OK;
 
-    b.first_view = ak_alloc(family->n_weights, sizeof *b.first_view);
-    for (uint32_t i = 0; b.first_view && i < family->n_weights; i++) {
+    b.first_view = ak_alloc(arch->n_weights, sizeof *b.first_view);
+    for (uint32_t i = 0; b.first_view && i < arch->n_weights; i++) {
         b.first_view[i] = b.n_views;
-        b.n_views += ak_spec_role_layers(spec, family->weights[i].role);
+        b.n_views += ak_spec_role_layers(spec, arch->weights[i].role);
     }
     b.views = ak_alloc(b.n_views, sizeof *b.views);
     if (!b.first_view || !b.views)
         status = ak_fail_memory(error, "the weight table",
                                 (unsigned long long)b.n_views * sizeof *b.views);
-    for (uint32_t i = 0; status == AKUNU_OK && i < family->n_weights; i++) {
-        const struct ak_family_rule *rule = &family->weights[i];
+    for (uint32_t i = 0; status == AKUNU_OK && i < arch->n_weights; i++) {
+        const struct ak_arch_rule *rule = &arch->weights[i];
         for (uint32_t layer = 0;
              status == AKUNU_OK && layer < ak_spec_role_layers(spec, rule->role); layer++)
             status = ak_bind_weight(p, rule, rule_layer(rule, layer), &b,

@@ -15,7 +15,7 @@ struct ak_bind_shape {
 };
 
 struct ak_bind_shape ak_bind_expected_shape(const struct ak_spec *spec,
-                                            const struct ak_family_rule *rule);
+                                            const struct ak_arch_rule *rule);
 
 /* Checks the view's shape, and that its type can be computed with. The message names the tensor,
  * what was found and what was expected. */
@@ -60,14 +60,14 @@ ak_status ak_bind_convolution(struct ak_binding *b, enum ak_role role, struct ak
 
 /* Experts' weights of a Hugging Face checkpoint, in any of its layouts (bind_experts.c). *found is
  * false if there are none. */
-ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
+ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_arch_rule *rule, int layer,
                           struct ak_binding *b, struct ak_view *view, bool *found,
                           struct ak_error *error);
 
 /* Fails because the weight of a rule is missing; the message says what is there (bind_missing.c).
  */
 ak_status ak_bind_fail_missing(const struct ak_provider *p, const struct ak_binding *b,
-                               const struct ak_family_rule *rule, enum ak_role stored, int layer,
+                               const struct ak_arch_rule *rule, enum ak_role stored, int layer,
                                struct ak_error *error);
 /* Adds to the failure `status` of the tensor of that name that it is a quantized matrix without
  * settings, if the tensors next to it tell so. Returns the status of both. */

@@ -17,7 +17,7 @@
 enum { BLOCK = 32, BLOCK_BYTES = 16 }; /* MXFP4 */
 
 /* ---- One by one --------------------------------------------------------- */
-static bool find_expert(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
+static bool find_expert(const struct ak_provider *p, const struct ak_arch_rule *rule, int layer,
                         const char *name, uint32_t expert, struct ak_view *view)
 {
     char pattern[AK_ROLE_NAME_BYTES];
@@ -57,7 +57,7 @@ static ak_status convert_ordered(struct ak_binding *b, struct ak_view *matrices,
     return ak_bind_own_buffer(b, NULL, copies, error);
 }
 
-static ak_status fill_separate(const struct ak_provider *p, const struct ak_family_rule *rule,
+static ak_status fill_separate(const struct ak_provider *p, const struct ak_arch_rule *rule,
                                int layer, const char *name, const struct ak_bind_shape *all,
                                struct ak_binding *b, struct ak_view *matrices,
                                struct ak_error *error)
@@ -87,7 +87,7 @@ static ak_status fill_separate(const struct ak_provider *p, const struct ak_fami
     return AKUNU_OK;
 }
 
-static ak_status bind_separate(const struct ak_provider *p, const struct ak_family_rule *rule,
+static ak_status bind_separate(const struct ak_provider *p, const struct ak_arch_rule *rule,
                                int layer, const char *name, struct ak_binding *b,
                                struct ak_view *view, bool *found, struct ak_error *error)
 {
@@ -117,14 +117,14 @@ struct interleave {
     uint32_t index, n;
 };
 
-static struct interleave find_interleave(const struct ak_family *family,
-                                         const struct ak_family_rule *rule, const char *name)
+static struct interleave find_interleave(const struct ak_arch *arch,
+                                         const struct ak_arch_rule *rule, const char *name)
 {
     struct interleave part = { 0, 0 };
-    for (uint32_t i = 0; i < family->n_weights; i++) {
-        if (&family->weights[i] == rule)
+    for (uint32_t i = 0; i < arch->n_weights; i++) {
+        if (&arch->weights[i] == rule)
             part.index = part.n;
-        part.n += family->weights[i].hf && strcmp(family->weights[i].hf, name) == 0;
+        part.n += arch->weights[i].hf && strcmp(arch->weights[i].hf, name) == 0;
     }
     return part.n > 0 ? part : (struct interleave){ 0, 1 }; /* an alias names one weight */
 }
@@ -229,8 +229,8 @@ static struct ak_plane plane_part(const struct ak_view *view, uint64_t row_bytes
                               view->plane[0].bytes / part.n };
 }
 
-static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_family_rule *rule,
-                            int layer, const char *name, const struct ak_bind_shape *shape,
+static ak_status bind_mxfp4(const struct ak_provider *p, const struct ak_arch_rule *rule, int layer,
+                            const char *name, const struct ak_bind_shape *shape,
                             struct interleave part, struct ak_binding *b, struct ak_view *view,
                             bool *found, struct ak_error *error)
 {
@@ -286,13 +286,13 @@ static ak_status bind_vectors(const struct ak_bind_shape *shape, struct interlea
     return AKUNU_OK;
 }
 
-static ak_status bind_stacked(const struct ak_provider *p, const struct ak_family_rule *rule,
+static ak_status bind_stacked(const struct ak_provider *p, const struct ak_arch_rule *rule,
                               int layer, const char *name, struct ak_binding *b,
                               struct ak_view *view, bool *found, struct ak_error *error)
 {
-    const struct ak_family *family = b->spec->family;
+    const struct ak_arch *arch = b->spec->arch;
     struct ak_bind_shape shape = ak_bind_expected_shape(b->spec, rule);
-    struct interleave part = find_interleave(family, rule, name);
+    struct interleave part = find_interleave(arch, rule, name);
     *found = ak_provider_find(p, rule->role, layer, name, view);
     if (!*found)
         return shape.vector ? AKUNU_OK :
@@ -300,15 +300,15 @@ static ak_status bind_stacked(const struct ak_provider *p, const struct ak_famil
     AK_TRY(ak_bind_doubles(b, view, error));
     if (shape.vector)
         return bind_vectors(&shape, part, view, error);
-    if (family->hf_experts_concatenated && part.n > 1)
+    if (arch->hf_experts_concatenated && part.n > 1)
         return bind_concatenated(&shape, part, b, view, error);
-    return family->hf_experts_transposed ? transpose_experts(&shape, part, b, view, error) :
-                                           ak_bind_check_shape(view, &shape, error);
+    return arch->hf_experts_transposed ? transpose_experts(&shape, part, b, view, error) :
+                                         ak_bind_check_shape(view, &shape, error);
 }
 
 /* ---- Whichever there is ------------------------------------------------- */
-static ak_status bind_named(const struct ak_provider *p, const struct ak_family_rule *rule,
-                            int layer, const char *name, struct ak_binding *b, struct ak_view *view,
+static ak_status bind_named(const struct ak_provider *p, const struct ak_arch_rule *rule, int layer,
+                            const char *name, struct ak_binding *b, struct ak_view *view,
                             bool *found, struct ak_error *error)
 {
     *found = false;
@@ -318,14 +318,14 @@ static ak_status bind_named(const struct ak_provider *p, const struct ak_family_
                                                                      found, error);
 }
 
-ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
+ak_status ak_bind_experts(const struct ak_provider *p, const struct ak_arch_rule *rule, int layer,
                           struct ak_binding *b, struct ak_view *view, bool *found,
                           struct ak_error *error)
 {
-    const struct ak_family *family = b->spec->family;
+    const struct ak_arch *arch = b->spec->arch;
     AK_TRY(bind_named(p, rule, layer, rule->hf, b, view, found, error));
-    for (uint32_t i = 0; !*found && i < family->n_aliases; i++)
-        if (family->aliases[i].role == rule->role)
-            AK_TRY(bind_named(p, rule, layer, family->aliases[i].hf, b, view, found, error));
+    for (uint32_t i = 0; !*found && i < arch->n_aliases; i++)
+        if (arch->aliases[i].role == rule->role)
+            AK_TRY(bind_named(p, rule, layer, arch->aliases[i].hf, b, view, found, error));
     return AKUNU_OK;
 }

@@ -116,7 +116,7 @@ static bool has_layer(const struct ak_provider *p, const char *name, int layer)
 
 /* There are fewer layers than the config says: names its key. */
 static ak_status fail_layer(const struct ak_provider *p, const struct ak_binding *b,
-                            const struct ak_family_rule *rule, const char *name, int layer,
+                            const struct ak_arch_rule *rule, const char *name, int layer,
                             struct ak_error *error)
 {
     char key[AK_SPEC_KEY_BYTES];
@@ -132,11 +132,11 @@ static ak_status fail_layer(const struct ak_provider *p, const struct ak_binding
 }
 
 ak_status ak_bind_fail_missing(const struct ak_provider *p, const struct ak_binding *b,
-                               const struct ak_family_rule *rule, enum ak_role stored, int layer,
+                               const struct ak_arch_rule *rule, enum ak_role stored, int layer,
                                struct ak_error *error)
 {
     char name[AK_ROLE_NAME_BYTES], own[AK_ROLE_NAME_BYTES];
-    const char *pattern = ak_family_gguf_tensor(b->spec->family, stored);
+    const char *pattern = ak_arch_gguf_tensor(b->spec->arch, stored);
     bool is_hf = b->spec->config.naming == AK_PROVIDER_NAMING_HF && rule->hf;
     if (!is_hf)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s is missing (%s)",

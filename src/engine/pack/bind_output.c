@@ -32,8 +32,8 @@ static bool is_copy(const struct ak_provider *p, const struct ak_binding *b,
 {
     struct ak_view embedding;
     return b->shapes_only && b->spec->config.tied &&
-           ak_family_find_weight(b->spec->family, p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER,
-                                 &embedding) &&
+           ak_arch_find_weight(b->spec->arch, p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER,
+                               &embedding) &&
            has_same_bytes(&embedding, output);
 }
 

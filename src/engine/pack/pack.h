@@ -15,9 +15,10 @@
 /* ---- Bind: every declared weight by exact name and shape ---------------- */
 struct ak_binding {
     const struct ak_spec *spec;
-    struct ak_view *views; /* [n_weights of the family][layers of the role]; plane 0 NULL: absent */
+    struct ak_view
+        *views; /* [n_weights of the architecture][layers of the role]; plane 0 NULL: absent */
     uint32_t n_views;
-    uint32_t *first_view;      /* [n_weights of the family]: index into views */
+    uint32_t *first_view;      /* [n_weights of the architecture]: index into views */
     bool tied;                 /* the embedding serves as OUTPUT */
     bool lacks_output;         /* for embeddings alone: no tensor is meant to be OUTPUT */
     bool shapes_only;          /* bound with AK_BIND_SHAPES */
@@ -37,7 +38,7 @@ ak_status ak_bind(const struct ak_provider *p, const struct ak_spec *spec, unsig
                   const struct ak_log *log, struct ak_binding *out, struct ak_error *error);
 /* Binds one weight. `b` has its `spec` set and is otherwise zero before the first call; it owns
  * what has to be copied. plane[0].data of *view is NULL if the weight is optional and absent. */
-ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_family_rule *rule, int layer,
+ak_status ak_bind_weight(const struct ak_provider *p, const struct ak_arch_rule *rule, int layer,
                          struct ak_binding *b, struct ak_view *view, struct ak_error *error);
 void ak_binding_clear(struct ak_binding *b);
 /* Narrows the weights of linear operators, their biases and the vectors of heads to the rows of the

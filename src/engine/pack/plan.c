@@ -59,8 +59,8 @@ static ak_status count_limits(const struct ak_binding *binding, struct limits *o
 {
     const struct ak_spec *spec = binding->spec;
     *out = (struct limits){ 0 };
-    for (uint32_t i = 0; i < spec->family->n_weights; i++) {
-        const struct ak_family_rule *rule = &spec->family->weights[i];
+    for (uint32_t i = 0; i < spec->arch->n_weights; i++) {
+        const struct ak_arch_rule *rule = &spec->arch->weights[i];
         uint64_t layers = ak_spec_role_layers(spec, rule->role);
         if (ak_role_is_vector(rule->role)) {
             /* a bias is padded as its operator's output */
@@ -284,7 +284,7 @@ static void read_vector(const struct ak_spec *spec, enum ak_role role, const str
                         float *out)
 {
     size_t n = (size_t)view->rows * view->cols;
-    float offset = ak_family_norm_offset(spec->family, role);
+    float offset = ak_arch_norm_offset(spec->arch, role);
     for (uint32_t row = 0; row < view->rows; row++)
         ak_pack_read_vector(view, row, out + (size_t)row * view->cols);
     if (spec->config.naming != AK_PROVIDER_NAMING_HF)
@@ -298,8 +298,8 @@ static void read_vector(const struct ak_spec *spec, enum ak_role role, const str
 static void plan_vectors(struct ak_weights *w, const struct ak_binding *binding)
 {
     const struct ak_spec *spec = binding->spec;
-    for (uint32_t i = 0; i < spec->family->n_weights; i++) {
-        enum ak_role role = spec->family->weights[i].role;
+    for (uint32_t i = 0; i < spec->arch->n_weights; i++) {
+        enum ak_role role = spec->arch->weights[i].role;
         if (ak_role_kind(role) != AK_ROLE_KIND_VECTOR || is_bias(role))
             continue;
         bool layered = ak_role_has_layer(role);

@@ -89,7 +89,7 @@ static ak_status narrow(struct ak_binding *b, const struct ak_spec *spec, enum a
                         struct ak_error *error)
 {
     const struct ak_view *view = ak_bind_find(b, role, layer);
-    const struct ak_family_rule *rule = ak_family_find_rule(spec->family, role);
+    const struct ak_arch_rule *rule = ak_arch_find_rule(spec->arch, role);
     bool is_vector = ak_role_is_vector(role);
     enum ak_spec_dim dim = !rule ? AK_SPEC_DIM_VOCAB /* a tied output */
                            :

@@ -11,7 +11,7 @@
 #define SHARPNESS 10.0
 
 void ak_sample_adaptive_p_init(struct ak_sample_adaptive_p *a,
-                               const struct akunu_sampling *sampling)
+                               const struct akunu_sampling_params *sampling)
 {
     *a = (struct ak_sample_adaptive_p){ .target = (double)sampling->adaptive_target,
                                         .decay = (double)sampling->adaptive_decay,

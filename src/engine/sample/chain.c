@@ -110,8 +110,8 @@ static ak_status parse_names(const char *names, struct ak_sample_chain *out, str
     return AKUNU_OK;
 }
 
-ak_status ak_sample_parse_chain(const struct akunu_sampling *sampling, struct ak_sample_chain *out,
-                                struct ak_error *error)
+ak_status ak_sample_parse_chain(const struct akunu_sampling_params *sampling,
+                                struct ak_sample_chain *out, struct ak_error *error)
 {
     out->n = 0;
     if (sampling->samplers && sampling->sampler_seq)

@@ -7,12 +7,12 @@
 #include "base/math.h"
 #include "base/mem.h"
 
-bool ak_sample_dry_enabled(const struct akunu_sampling *s)
+bool ak_sample_dry_enabled(const struct akunu_sampling_params *s)
 {
     return s->dry_multiplier != 0.0f && s->dry_penalty_last_n != 0;
 }
 
-ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_sampling *sampling,
+ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_sampling_params *sampling,
                              const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
                              struct ak_error *error)
 {

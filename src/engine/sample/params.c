@@ -7,7 +7,7 @@
 #include "engine/sample/dry_breakers.h"
 #include "engine/sample/sampler_state.h"
 
-static ak_status check_numbers(const struct akunu_sampling *p, struct ak_error *error)
+static ak_status check_numbers(const struct akunu_sampling_params *p, struct ak_error *error)
 {
 #define AKUNU_SAMPLING(type, member, ...)                                                          \
     if (!isfinite((double)p->member))                                                              \
@@ -16,7 +16,7 @@ static ak_status check_numbers(const struct akunu_sampling *p, struct ak_error *
     return AKUNU_OK;
 }
 
-static ak_status check_ranges(const struct akunu_sampling *p, struct ak_error *error)
+static ak_status check_ranges(const struct akunu_sampling_params *p, struct ak_error *error)
 {
     if (p->repeat_penalty <= 0.0f)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
@@ -42,7 +42,7 @@ static ak_status check_ranges(const struct akunu_sampling *p, struct ak_error *e
     return AKUNU_OK;
 }
 
-static ak_status check_dry(const struct akunu_sampling *p, struct ak_error *error)
+static ak_status check_dry(const struct akunu_sampling_params *p, struct ak_error *error)
 {
     if (p->dry_penalty_last_n < -1)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
@@ -67,7 +67,7 @@ static ak_status check_dry(const struct akunu_sampling *p, struct ak_error *erro
     return AKUNU_OK;
 }
 
-static ak_status check_bias(const struct akunu_sampling *p, struct ak_error *error)
+static ak_status check_bias(const struct akunu_sampling_params *p, struct ak_error *error)
 {
     if (p->n_logit_bias > 0 && !p->logit_bias)
         return ak_fail(error, AKUNU_ERROR_ARGUMENT,
@@ -81,7 +81,8 @@ static ak_status check_bias(const struct akunu_sampling *p, struct ak_error *err
     return AKUNU_OK;
 }
 
-ak_status ak_sample_check_params(const struct akunu_sampling *sampling, struct ak_error *error)
+ak_status ak_sample_check_params(const struct akunu_sampling_params *sampling,
+                                 struct ak_error *error)
 {
     struct ak_sample_chain chain;
     AK_TRY(check_numbers(sampling, error));

@@ -4,14 +4,14 @@
 
 #include "base/mem.h"
 
-bool ak_sample_penalties_enabled(const struct akunu_sampling *s)
+bool ak_sample_penalties_enabled(const struct akunu_sampling_params *s)
 {
     return s->repeat_last_n != 0 && (s->repeat_penalty != 1.0f || s->presence_penalty != 0.0f ||
                                      s->frequency_penalty != 0.0f);
 }
 
 ak_status ak_sample_penalties_init(struct ak_sample_penalties *p,
-                                   const struct akunu_sampling *sampling, uint32_t n_vocab,
+                                   const struct akunu_sampling_params *sampling, uint32_t n_vocab,
                                    struct ak_error *error)
 {
     *p = (struct ak_sample_penalties){

@@ -119,7 +119,7 @@ static void exclude_top_choices(struct ak_sampler *s)
 
 static float compute_temperature(struct ak_sampler *s)
 {
-    const struct akunu_sampling *p = &s->params;
+    const struct akunu_sampling_params *p = &s->params;
     return p->dynatemp_range > 0.0f ?
                ak_sample_dynamic_temperature(&s->candidates, p->temperature, p->dynatemp_range,
                                              p->dynatemp_exponent) :
@@ -129,7 +129,7 @@ static float compute_temperature(struct ak_sampler *s)
 /* Applies a sampler after the leading ones to the candidates. */
 static void apply_sampler(struct ak_sampler *s, enum ak_sample_kind kind)
 {
-    const struct akunu_sampling *p = &s->params;
+    const struct akunu_sampling_params *p = &s->params;
     struct ak_sample_candidates *c = &s->candidates;
     switch (kind) {
     case AK_SAMPLE_PENALTIES: edit_candidates(s, kind); break;

@@ -21,7 +21,7 @@ static ak_status init_random(struct ak_sampler *s, struct ak_error *error)
 /* Whether the parameters give the sampler something to do. */
 static bool is_active(const struct ak_sampler *s, enum ak_sample_kind kind)
 {
-    const struct akunu_sampling *p = &s->params;
+    const struct akunu_sampling_params *p = &s->params;
     switch (kind) {
     case AK_SAMPLE_PENALTIES: return ak_sample_penalties_enabled(p);
     case AK_SAMPLE_DRY: return ak_sample_dry_enabled(p);
@@ -55,7 +55,7 @@ static ak_status read_chain(struct ak_sampler *s, struct ak_sample_chain *out,
 
 static ak_status init_chain(struct ak_sampler *s, struct ak_error *error)
 {
-    const struct akunu_sampling *p = &s->params;
+    const struct akunu_sampling_params *p = &s->params;
     struct ak_sample_chain wanted;
     AK_TRY(read_chain(s, &wanted, error));
     for (uint32_t i = 0; i < wanted.n; i++) {
@@ -88,7 +88,7 @@ static bool has_kind(const struct ak_sampler *s, enum ak_sample_kind kind)
 static ak_status make_bias(struct ak_sampler *s, const struct ak_tokenizer *tokenizer,
                            struct ak_error *error)
 {
-    const struct akunu_sampling *p = &s->params;
+    const struct akunu_sampling_params *p = &s->params;
     size_t n_known =
                p->ignore_end && tokenizer ? ak_min_size(ak_tok_n_tokens(tokenizer), s->n_vocab) : 0,
            n;
@@ -144,7 +144,7 @@ static ak_status init(struct ak_sampler *s, const struct ak_tokenizer *tokenizer
     return AKUNU_OK;
 }
 
-ak_status ak_sample_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
+ak_status ak_sample_create(const struct akunu_sampling_params *sampling, uint32_t n_vocab,
                            const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
                            struct ak_error *error)
 {
@@ -190,7 +190,7 @@ uint64_t ak_sample_random_bits(struct ak_sampler *s)
 
 bool ak_sample_matches_gumbel(const struct ak_sampler *s)
 {
-    const struct akunu_sampling *p = &s->params;
+    const struct akunu_sampling_params *p = &s->params;
     if (s->n_bias > 0)
         return false;
     if (s->greedy)

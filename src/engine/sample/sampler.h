@@ -25,7 +25,7 @@ struct ak_sample_candidate;
 
 /* `tokenizer` knows the tokens that end a text; NULL: there are none. Values that
  * ak_sample_check_params rejects are AKUNU_ERROR_ARGUMENT. */
-ak_status ak_sample_create(const struct akunu_sampling *sampling, uint32_t n_vocab,
+ak_status ak_sample_create(const struct akunu_sampling_params *sampling, uint32_t n_vocab,
                            const struct ak_tokenizer *tokenizer, struct ak_sampler **out,
                            struct ak_error *error);
 void ak_sample_free(struct ak_sampler *s); /* NULL allowed */
@@ -75,7 +75,8 @@ ak_status ak_sample_token_masked(struct ak_sampler *s, const float *logits, cons
 
 /* Checks everything that needs no model. AKUNU_ERROR_ARGUMENT; the message names the field, its
  * value and the accepted ones. */
-ak_status ak_sample_check_params(const struct akunu_sampling *sampling, struct ak_error *error);
+ak_status ak_sample_check_params(const struct akunu_sampling_params *sampling,
+                                 struct ak_error *error);
 
 /* ---- Log-probabilities: logprobs.c -------------------------------------- */
 /* Log-probabilities that a model gives to tokens. */

@@ -66,8 +66,8 @@ struct ak_sample_chain {
 /* Parses the chain from the parameters' names or letters. Names are llama.cpp's with its aliases:
  * "top-k" and "topk" for "top_k", "temp", "nucleus", "typ", capitals. AKUNU_ERROR_ARGUMENT: an
  * unknown sampler, more than AK_SAMPLE_CHAIN_MAX, or both names and letters. */
-ak_status ak_sample_parse_chain(const struct akunu_sampling *sampling, struct ak_sample_chain *out,
-                                struct ak_error *error);
+ak_status ak_sample_parse_chain(const struct akunu_sampling_params *sampling,
+                                struct ak_sample_chain *out, struct ak_error *error);
 
 /* ---- Penalties: penalties.c --------------------------------------------- */
 /* Repeat, presence and frequency penalties on tokens of the context. */
@@ -82,10 +82,10 @@ struct ak_sample_penalties {
 };
 
 /* Whether the parameters enable penalties. */
-bool ak_sample_penalties_enabled(const struct akunu_sampling *sampling);
+bool ak_sample_penalties_enabled(const struct akunu_sampling_params *sampling);
 
 ak_status ak_sample_penalties_init(struct ak_sample_penalties *p,
-                                   const struct akunu_sampling *sampling, uint32_t n_vocab,
+                                   const struct akunu_sampling_params *sampling, uint32_t n_vocab,
                                    struct ak_error *error);
 void ak_sample_penalties_release(struct ak_sample_penalties *p); /* zeroed is allowed */
 
@@ -119,9 +119,9 @@ struct ak_sample_dry {
 };
 
 /* Whether the parameters enable DRY. */
-bool ak_sample_dry_enabled(const struct akunu_sampling *sampling);
+bool ak_sample_dry_enabled(const struct akunu_sampling_params *sampling);
 
-ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_sampling *sampling,
+ak_status ak_sample_dry_init(struct ak_sample_dry *d, const struct akunu_sampling_params *sampling,
                              const struct ak_tokenizer *tokenizer, uint32_t n_vocab,
                              struct ak_error *error);
 void ak_sample_dry_release(struct ak_sample_dry *d); /* zeroed is allowed */
@@ -161,7 +161,7 @@ struct ak_sample_adaptive_p {
 };
 
 void ak_sample_adaptive_p_init(struct ak_sample_adaptive_p *a,
-                               const struct akunu_sampling *sampling);
+                               const struct akunu_sampling_params *sampling);
 
 /* Samples at `unit` in [0, 1) after the temperature; returns the index. `by_token` is scratch for
  * the vocabulary. */
@@ -173,7 +173,7 @@ void ak_sample_adaptive_p_accept(struct ak_sample_adaptive_p *a, int32_t token);
 
 /* ---- Sampler ------------------------------------------------------------ */
 struct ak_sampler {
-    struct akunu_sampling params; /* pointers are cleared after creation */
+    struct akunu_sampling_params params; /* pointers are cleared after creation */
     float log_min_p;
     uint32_t n_vocab;
     struct ak_random random;

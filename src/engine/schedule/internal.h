@@ -19,8 +19,8 @@ struct ak_sched_request {
     double deadline;    /* 0: none */
     const int32_t *ids; /* the prompt, [n_prompt] */
     uint32_t n_prompt;
-    struct akunu_generation generation; /* points to copies, below and in `blocks` */
-    struct akunu_sampling sampling;
+    struct akunu_generation_params generation; /* points to copies, below and in `blocks` */
+    struct akunu_sampling_params sampling;
     struct akunu_reasoning reasoning;
     struct akunu_grammar grammar; /* a reference; inner NULL: none */
     bool prompt_logprobs;

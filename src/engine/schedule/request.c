@@ -55,7 +55,7 @@ static ak_status keep_strings(struct ak_sched_request *r, const char *const **li
 
 static ak_status keep_sampling(struct ak_sched_request *r, struct ak_error *error)
 {
-    struct akunu_sampling *p = &r->sampling;
+    struct akunu_sampling_params *p = &r->sampling;
     AK_TRY(keep_string(r, &p->samplers, error));
     AK_TRY(keep_string(r, &p->sampler_seq, error));
     if (p->dry_sequence_breakers) {
@@ -80,7 +80,7 @@ static ak_status keep_reasoning(struct ak_sched_request *r, struct ak_error *err
 }
 
 /* ---- Checks ------------------------------------------------------------- */
-static ak_status check_generation(const struct akunu_generation *g, struct ak_error *error)
+static ak_status check_generation(const struct akunu_generation_params *g, struct ak_error *error)
 {
     struct ak_gen_stops stops = { 0 };
     AK_TRY(ak_sample_check_params(g->sampling, error));
@@ -92,9 +92,10 @@ static ak_status check_generation(const struct akunu_generation *g, struct ak_er
         return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
                        "a scheduler runs no speculation, and a draft session was given");
     if (g->on_piece || g->cancel || g->on_logprobs || g->on_logits)
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "a scheduler calls no callback of akunu_generation: its events have the "
-                       "tokens and log-probabilities");
+        return ak_fail(
+            error, AKUNU_ERROR_UNSUPPORTED,
+            "a scheduler calls no callback of akunu_generation_params: its events have the "
+            "tokens and log-probabilities");
     return AKUNU_OK;
 }
 
@@ -175,8 +176,8 @@ static ak_status begin_completion(struct ak_sched *s, struct ak_sched_task *t,
                                   struct ak_error *error)
 {
     struct ak_sched_request *r = t->request;
-    struct akunu_generation own = r->generation;
-    struct akunu_sampling sampling = r->sampling;
+    struct akunu_generation_params own = r->generation;
+    struct akunu_sampling_params sampling = r->sampling;
     own.sampling = &sampling;
     own.on_piece = report_token;
     own.user = t;

@@ -61,8 +61,8 @@ static ak_status check_texts(const struct job *job, const struct akunu_ids *text
 }
 
 /* Resolves pooling and normalization from the request and the model's files. */
-static ak_status choose_pooling(const struct ak_session *s, const struct akunu_embedding *embedding,
-                                struct job *job)
+static ak_status choose_pooling(const struct ak_session *s,
+                                const struct akunu_embedding_params *embedding, struct job *job)
 {
     const struct ak_spec_pooling *model_pooling = &s->model->spec.pooling;
     uint32_t width = ak_spec_embedding_width(&s->model->spec, embedding->pooling);
@@ -302,7 +302,7 @@ static ak_status run_texts(struct job *job, const struct akunu_ids *texts, size_
 
 ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
                            const uint32_t *seconds, size_t n,
-                           const struct akunu_embedding *embedding, float *out,
+                           const struct akunu_embedding_params *embedding, float *out,
                            struct ak_error *error)
 {
     struct job job = { .s = s,

@@ -99,8 +99,8 @@ static ak_status read_spec(struct load *l)
 {
     struct ak_model *m = l->model;
     struct ak_spec *spec = &m->spec;
-    AK_TRY(ak_family_find(m->provider, &spec->family, l->error));
-    AK_TRY(ak_spec_read_config(m->provider, spec->family, &spec->config, &spec->rope, l->error));
+    AK_TRY(ak_arch_find(m->provider, &spec->arch, l->error));
+    AK_TRY(ak_spec_read_config(m->provider, spec->arch, &spec->config, &spec->rope, l->error));
     AK_TRY(report_stage(l, AKUNU_STAGE_CONFIG, 1.0));
     AK_TRY(explain(l, ak_spec_validate_config(&spec->config, &spec->rope, l->error)));
     AK_TRY(ak_spec_describe(m->provider, spec, l->error));

@@ -111,7 +111,7 @@ ak_status ak_session_score(struct ak_session *s, const struct akunu_pair *pairs,
                            akunu_cancel_fn *cancel, void *user, float *out, struct ak_error *error)
 {
     const struct ak_model *m = s->model;
-    const struct akunu_embedding embedding = {
+    const struct akunu_embedding_params embedding = {
         .pooling = m->spec.descriptor.encoder ? AKUNU_POOLING_CLS : AKUNU_POOLING_LAST,
         .normalize = AKUNU_NORMALIZE_NONE,
         .width = m->spec.config.width,

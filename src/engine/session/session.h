@@ -193,7 +193,7 @@ ak_status ak_session_prepare_hidden(struct ak_session *s, struct ak_backend_tabl
  * they are of type 1; NULL: all are of type 0. */
 ak_status ak_session_embed(struct ak_session *s, const struct akunu_ids *texts,
                            const uint32_t *seconds, size_t n,
-                           const struct akunu_embedding *embedding, float *out,
+                           const struct akunu_embedding_params *embedding, float *out,
                            struct ak_error *error);
 
 /* ---- Input sums: input_sums.c ------------------------------------------- */

@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "bert", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "bert",
       .reads = "vocab_size=30522 hidden_size=768 pad_token_id=0 num_hidden_layers=12 "
                "num_attention_heads=12 intermediate_size=3072 hidden_act=gelu "
@@ -17,18 +17,18 @@ static const struct ak_family_keys keys[] = {
       .fixed = "attention.causal=false " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/bert_block.def"
 };
 
-const struct ak_family ak_family_bert = {
+const struct ak_arch ak_arch_bert = {
     .names = names,
     .description = "BERT, for embeddings",
     .activation_key = "hidden_act",
     .describe = ak_spec_describe_bert,
     .weights = weights,
     .n_weights = sizeof weights / sizeof *weights,
-    .head = AK_FAMILY_HEAD_POOLER,
+    .head = AK_ARCH_HEAD_POOLER,
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .emit = ak_build_encoder,

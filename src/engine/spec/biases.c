@@ -35,7 +35,7 @@ static bool has_norm(const struct ak_provider *p, const struct ak_spec *spec, en
 {
     struct ak_view norm;
     return role != AK_ROLE_ATTENTION_NORM_BIAS || layer > 0 ||
-           ak_family_find_weight(spec->family, p, AK_ROLE_ATTENTION_NORM, layer, &norm);
+           ak_arch_find_weight(spec->arch, p, AK_ROLE_ATTENTION_NORM, layer, &norm);
 }
 
 static ak_status check_role(const struct ak_provider *p, const struct ak_spec *spec,
@@ -44,13 +44,13 @@ static ak_status check_role(const struct ak_provider *p, const struct ak_spec *s
 {
     char name[AK_ROLE_NAME_BYTES];
     struct ak_view bias;
-    const struct ak_family_rule *rule = ak_family_find_rule(spec->family, role);
-    if (!rule || rule->need != AK_FAMILY_OPTIONAL)
+    const struct ak_arch_rule *rule = ak_arch_find_rule(spec->arch, role);
+    if (!rule || rule->need != AK_ARCH_OPTIONAL)
         return AKUNU_OK;
     uint32_t n = ak_spec_role_layers(spec, role);
     for (uint32_t i = 0; i < n; i++) {
         int layer = ak_role_has_layer(role) ? (int)i : AK_ROLE_NO_LAYER;
-        bool found = ak_family_find_weight(spec->family, p, role, layer, &bias);
+        bool found = ak_arch_find_weight(spec->arch, p, role, layer, &bias);
         if (found && !announced)
             return ak_fail(error, AKUNU_ERROR_FORMAT,
                            "%s is false, and the file has %s, which transformers would drop", key,

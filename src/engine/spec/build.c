@@ -529,7 +529,7 @@ ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_m
     struct ak_builder b = {
         .spec = spec, .map = weights, .list = out, .variant = variant, .error = error
     };
-    (variant == AK_BUILD_ENCODED ? spec->family->emit_encoder : spec->family->emit)(&b, spec);
+    (variant == AK_BUILD_ENCODED ? spec->arch->emit_encoder : spec->arch->emit)(&b, spec);
     if (b.status != AKUNU_OK) {
         ak_free(out->commands);
         ak_free(out->slots);

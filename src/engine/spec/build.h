@@ -66,7 +66,8 @@ struct ak_build_list {
     uint32_t sampled; /* slot of the sampled tokens; AK_OP_NONE unless AK_BUILD_SAMPLED */
 };
 
-/* Emits the family's commands. The caller frees both arrays; after a failure they are NULL. */
+/* Emits the architecture's commands. The caller frees both arrays; after a failure they are NULL.
+ */
 ak_status ak_build_commands(const struct ak_spec *spec, const struct ak_weight_map *weights,
                             enum ak_build_variant variant, struct ak_build_list *out,
                             struct ak_error *error);

@@ -39,8 +39,8 @@ ak_build_value ak_builder_gather_input(struct ak_builder *b, ak_build_value x,
                                        enum ak_op_linear linear, int layer)
 {
     struct ak_op_shard shard;
-    const struct ak_family_rule *rule =
-        ak_family_find_rule(b->spec->family, ak_op_linear_info(linear)->parts[0].weight);
+    const struct ak_arch_rule *rule =
+        ak_arch_find_rule(b->spec->arch, ak_op_linear_info(linear)->parts[0].weight);
     if (!rule || !ak_spec_shard(b->spec, rule->cols, &shard))
         return x;
     ak_build_value out = ak_builder_add_slot(b, shard.n, ak_builder_row_set(b, x));

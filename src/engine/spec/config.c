@@ -259,20 +259,20 @@ static ak_status read_layers(const struct ak_provider *p, const char *key,
     return AKUNU_OK;
 }
 
-static bool reads_layer_types(const struct ak_family *family)
+static bool reads_layer_types(const struct ak_arch *arch)
 {
-    return family->has_recurrent_layers || family->configure == ak_spec_read_delta;
+    return arch->has_recurrent_layers || arch->configure == ak_spec_read_delta;
 }
 
 /* Which layers have no window: a number n for every n-th, or a boolean or type name per layer.
  * Other types of layers are read by their architecture. */
-static ak_status read_pattern(const struct ak_provider *p, const struct ak_family *family,
+static ak_status read_pattern(const struct ak_provider *p, const struct ak_arch *arch,
                               struct ak_spec_config *config, struct ak_error *error)
 {
     static const char suffix[] = "attention.sliding_window_pattern";
     char key[AK_SPEC_KEY_BYTES];
     struct ak_meta value;
-    if (reads_layer_types(family))
+    if (reads_layer_types(arch))
         return AKUNU_OK;
     if (!ak_spec_find(p, config, suffix, key, &value) || value.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, 0, &config->global_every, error);
@@ -283,13 +283,13 @@ static ak_status read_pattern(const struct ak_provider *p, const struct ak_famil
 }
 
 /* A per-layer list has zeros for layers without attention. */
-static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_family *family,
+static ak_status read_kv_heads(const struct ak_provider *p, const struct ak_arch *arch,
                                struct ak_spec_config *config, struct ak_error *error)
 {
     static const char suffix[] = "attention.head_count_kv";
     char key[AK_SPEC_KEY_BYTES];
     struct ak_meta array, element;
-    if (!family->has_recurrent_layers || !ak_spec_find(p, config, suffix, key, &array) ||
+    if (!arch->has_recurrent_layers || !ak_spec_find(p, config, suffix, key, &array) ||
         array.kind != AK_META_ARRAY)
         return read_u32(p, config, suffix, false, config->n_heads, &config->n_kv_heads, error);
     for (uint64_t i = 0; i < array.n && i < AK_SPEC_LAYERS_MAX; i++) {
@@ -388,7 +388,7 @@ static ak_status read_first_position(const struct ak_provider *p, struct ak_spec
     return AKUNU_OK;
 }
 
-ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_family *family,
+ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_arch *arch,
                               struct ak_spec_config *out, struct ak_spec_rope *rope,
                               struct ak_error *error)
 {
@@ -399,24 +399,24 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
 
     AK_TRY(ak_provider_check_weights(p, error));
     AK_TRY(ak_meta_text(p, "general.architecture", &config.architecture, error));
-    ak_spec_read_naming(p, family, &config);
+    ak_spec_read_naming(p, arch, &config);
     config.keys = config.architecture;
-    if (family->key_prefix)
-        config.keys = (struct ak_text){ family->key_prefix, (uint32_t)strlen(family->key_prefix) };
+    if (arch->key_prefix)
+        config.keys = (struct ak_text){ arch->key_prefix, (uint32_t)strlen(arch->key_prefix) };
     AK_TRY(ak_meta_text(p, "general.name", &config.name, error));
     AK_TRY(read_u32(p, &config, "block_count", true, 0, &config.n_layers, error));
     AK_TRY(read_u32(p, &config, "embedding_length", true, 0, &config.width, error));
     AK_TRY(read_ffn_width(p, &config, error));
     AK_TRY(read_u32(p, &config, "context_length", true, 0, &config.context, error));
     AK_TRY(read_u32(p, &config, "attention.head_count", true, 0, &config.n_heads, error));
-    AK_TRY(read_kv_heads(p, family, &config, error));
+    AK_TRY(read_kv_heads(p, arch, &config, error));
     AK_TRY(read_head_size(p, &config, error));
     AK_TRY(read_float(p, &config, "attention.layer_norm_epsilon", 1e-5f, &config.norm_eps, error));
     AK_TRY(read_float(p, &config, "attention.layer_norm_rms_epsilon", config.norm_eps,
                       &config.norm_eps, error));
     AK_TRY(read_window(p, &config, error));
     AK_TRY(ak_spec_read_bool(p, &config, "tie_word_embeddings", false, &config.tied, error));
-    AK_TRY(read_pattern(p, family, &config, error));
+    AK_TRY(read_pattern(p, arch, &config, error));
     AK_TRY(read_u32(p, &config, "expert_count", false, 0, &config.n_experts, error));
     AK_TRY(read_u32(p, &config, "expert_used_count", false, 0, &config.n_experts_used, error));
     AK_TRY(read_u32(p, &config, "expert_feed_forward_length", false, config.ffn_width,
@@ -425,17 +425,17 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
                     error));
     AK_TRY(read_rope(p, &config, &scaling, error));
 
-    if (config.naming == AK_PROVIDER_NAMING_HF && family->hf_padded_positions)
+    if (config.naming == AK_PROVIDER_NAMING_HF && arch->hf_padded_positions)
         AK_TRY(read_first_position(p, &config, error));
-    bool has_types = ak_family_find_weight(family, p, AK_ROLE_TOKEN_TYPE_EMBEDDING,
-                                           AK_ROLE_NO_LAYER, &embedding);
+    bool has_types =
+        ak_arch_find_weight(arch, p, AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_ROLE_NO_LAYER, &embedding);
     AK_TRY(read_u32(p, &config, "tokenizer.ggml.token_type_count", false,
                     has_types ? embedding.rows : 0, &config.n_types, error));
 
     /* The vocabulary decides; without one the file's number, else the rows of the embedding. */
     AK_TRY(ak_provider_vocab(p, &vocab, error));
     uint32_t rows =
-        ak_family_find_weight(family, p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, &embedding) ?
+        ak_arch_find_weight(arch, p, AK_ROLE_TOKEN_EMBEDDING, AK_ROLE_NO_LAYER, &embedding) ?
             embedding.rows :
             0;
     AK_TRY(read_u32(p, &config, "vocab_size", false, rows, &config.vocab_size, error));
@@ -447,8 +447,8 @@ ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_famil
         config.vocab_size = rows;
     if (vocab.n_tokens > 0)
         config.vocab_size = vocab.n_tokens;
-    if (family->configure)
-        AK_TRY(family->configure(p, &config, error));
+    if (arch->configure)
+        AK_TRY(arch->configure(p, &config, error));
     *out = config;
     *rope = scaling;
     return AKUNU_OK;

@@ -6,7 +6,7 @@
 
 static const char *const names[] = { "gemma", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "gemma",
       .reads = "vocab_size=256000 hidden_size=3072 intermediate_size=24576 "
                "num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=16 "
@@ -17,11 +17,11 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/dense_block.def"
 };
 
-/* Of this family "gelu" means the approximation by tanh, with which it was trained. */
+/* Of this architecture "gelu" means the approximation by tanh, with which it was trained. */
 static ak_status read_activation(const struct ak_provider *p, const struct ak_spec_config *config,
                                  enum ak_op_activation *out, struct ak_error *error)
 {
@@ -41,7 +41,7 @@ static ak_status gemma_describe(const struct ak_provider *p, const struct ak_spe
     return read_activation(p, config, &out->activation, error);
 }
 
-const struct ak_family ak_family_gemma = {
+const struct ak_arch ak_arch_gemma = {
     .names = names,
     .description = "Gemma",
     .describe = gemma_describe,

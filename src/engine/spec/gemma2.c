@@ -9,7 +9,7 @@ enum { LAYERS_OF_27B = 46 };
 
 static const char *const names[] = { "gemma2", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "gemma2",
       .reads = "vocab_size=256000 hidden_size=2304 intermediate_size=9216 "
                "num_hidden_layers=26 num_attention_heads=8 num_key_value_heads=4 "
@@ -24,16 +24,16 @@ static const struct ak_family_keys keys[] = {
       "hidden_activation " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/decoder_weights.def"
 #include "engine/spec/ffn_weights.def"
-    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.pre_feedforward_layernorm.weight" },
-    { AK_ROLE_POST_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_POST_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_feedforward_layernorm.weight" },
 };
 
@@ -58,7 +58,7 @@ static ak_status gemma2_describe(const struct ak_provider *p, const struct ak_sp
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_gemma2 = {
+const struct ak_arch ak_arch_gemma2 = {
     .names = names,
     .description = "Gemma 2",
     .activation_key = "hidden_activation",

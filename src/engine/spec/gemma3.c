@@ -9,7 +9,7 @@ enum { LAYERS_OF_27B = 62 };
 
 static const char *const names[] = { "gemma3", "gemma3_text", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "gemma3 gemma3_text",
       .reads = "vocab_size=262208 hidden_size=2304 intermediate_size=9216 "
                "num_hidden_layers=26 num_attention_heads=8 num_key_value_heads=4 "
@@ -25,20 +25,20 @@ static const struct ak_family_keys keys[] = {
                                                    "query_pre_attn_scalar hidden_activation " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/decoder_weights.def"
 #include "engine/spec/ffn_weights.def"
-    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.q_norm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.k_norm.weight" },
-    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.pre_feedforward_layernorm.weight" },
-    { AK_ROLE_POST_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_POST_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_feedforward_layernorm.weight" },
 };
 
@@ -67,7 +67,7 @@ static ak_status gemma3_describe(const struct ak_provider *p, const struct ak_sp
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_gemma3 = {
+const struct ak_arch ak_arch_gemma3 = {
     .names = names,
     .description = "Gemma 3, text only",
     .activation_key = "hidden_activation",

@@ -11,7 +11,7 @@ static const char *const names[] = { "gpt-oss", "gpt_oss", NULL };
     "rope_scaling.rope_type=yarn rope_scaling.factor=32 rope_scaling.truncate=false "              \
     "rope_scaling.original_max_position_embeddings=4096 "
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "gpt_oss",
       .reads = "vocab_size=201088 hidden_size=2880 intermediate_size=2880 "
                "num_hidden_layers=36 num_local_experts=128 num_experts "
@@ -26,37 +26,37 @@ static const struct ak_family_keys keys[] = {
       .fixed = "swiglu_limit=7 expert_gating_func=3 " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/decoder_weights.def"
-    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.bias" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.bias" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.o_proj.bias" },
-    { AK_ROLE_ATTENTION_SINKS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEADS, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_SINKS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEADS, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.sinks" },
-    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_ROUTER, AK_SPEC_DIM_EXPERTS, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_ROUTER, AK_SPEC_DIM_EXPERTS, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.router.weight" },
-    { AK_ROLE_FFN_ROUTER_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERTS, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_ROUTER_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERTS, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.router.bias" },
-    { AK_ROLE_FFN_GATE_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_GATE_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_GATE_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERT, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
-    { AK_ROLE_FFN_UP_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_UP_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_UP_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_UP_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_EXPERT, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj_bias" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_EXPERT, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.down_proj" },
-    { AK_ROLE_FFN_DOWN_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_DOWN_EXPERTS_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.down_proj_bias" },
 };
 
@@ -72,7 +72,7 @@ static ak_status gpt_oss_describe(const struct ak_provider *p, const struct ak_s
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_gpt_oss = {
+const struct ak_arch ak_arch_gpt_oss = {
     .names = names,
     .description = "gpt-oss, with attention sinks and experts in MXFP4",
     .describe = gpt_oss_describe,

@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "granite", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "granite",
       .reads = "vocab_size=32000 hidden_size=4096 intermediate_size=11008 "
                "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads head_dim "
@@ -16,7 +16,7 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER "embedding_scale residual_scale logit_scale " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/llama_block.def"
 };
 
@@ -32,7 +32,7 @@ static ak_status granite_describe(const struct ak_provider *p, const struct ak_s
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_granite = {
+const struct ak_arch ak_arch_granite = {
     .names = names,
     .description = "Granite 3",
     .activation_key = "hidden_act",

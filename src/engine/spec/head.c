@@ -16,12 +16,12 @@ enum part { DENSE, DENSE_BIAS, OUT, OUT_BIAS, N_PARTS };
  * part. */
 static const char *const gguf_names[N_PARTS] = { "cls.weight", "cls.bias", "cls.output.weight",
                                                  "cls.output.bias" };
-static const char *const hf_names[AK_FAMILY_N_HEADS][N_PARTS] = {
-    [AK_FAMILY_HEAD_SCORE] = { NULL, NULL, "score.weight" },
-    [AK_FAMILY_HEAD_POOLER] = { "pooler.dense.weight", "pooler.dense.bias", "classifier.weight",
-                                "classifier.bias" },
-    [AK_FAMILY_HEAD_CLASSIFIER] = { "classifier.dense.weight", "classifier.dense.bias",
-                                    "classifier.out_proj.weight", "classifier.out_proj.bias" },
+static const char *const hf_names[AK_ARCH_N_HEADS][N_PARTS] = {
+    [AK_ARCH_HEAD_SCORE] = { NULL, NULL, "score.weight" },
+    [AK_ARCH_HEAD_POOLER] = { "pooler.dense.weight", "pooler.dense.bias", "classifier.weight",
+                              "classifier.bias" },
+    [AK_ARCH_HEAD_CLASSIFIER] = { "classifier.dense.weight", "classifier.dense.bias",
+                                  "classifier.out_proj.weight", "classifier.out_proj.bias" },
 };
 
 /* Tensors of heads that akunu lacks: ModernBERT's has a norm, and GGUF has it too. */
@@ -45,7 +45,7 @@ static bool is_of_other_head(const char *name)
 
 bool ak_spec_is_head(const char *name)
 {
-    for (int i = 0; i < AK_FAMILY_N_HEADS; i++)
+    for (int i = 0; i < AK_ARCH_N_HEADS; i++)
         if (head_part_of(ak_hf_stem(name), hf_names[i]) != N_PARTS)
             return true;
     return head_part_of(name, gguf_names) != N_PARTS || is_of_other_head(name);
@@ -146,10 +146,9 @@ ak_status ak_spec_read_head(const struct ak_provider *p, const struct ak_spec *s
 {
     int64_t found[N_PARTS] = { -1, -1, -1, -1 };
     bool is_gguf = ak_provider_naming(p) == AK_PROVIDER_NAMING_GGUF;
-    enum ak_family_head kind = spec->family->head;
+    enum ak_arch_head kind = spec->arch->head;
     *out = (struct ak_spec_head){ .n_labels = 0 };
-    if (has_other_head(p) ||
-        (!is_gguf && (!ak_spec_is_classifier(p) || kind == AK_FAMILY_HEAD_NONE)))
+    if (has_other_head(p) || (!is_gguf && (!ak_spec_is_classifier(p) || kind == AK_ARCH_HEAD_NONE)))
         return AKUNU_OK;
     const char *const *names = is_gguf ? gguf_names : hf_names[kind];
     AK_TRY(find_parts(p, names, is_gguf, found, error));

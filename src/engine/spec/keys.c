@@ -133,7 +133,7 @@ const char *ak_spec_renamed_key(size_t i)
     return i < sizeof keys / sizeof *keys ? keys[i].key : NULL;
 }
 
-static bool is_read(const struct ak_family_keys *known, const char *name)
+static bool is_read(const struct ak_arch_keys *known, const char *name)
 {
     struct ak_word word;
     return !known || ak_words_find(known->reads, name, &word);
@@ -145,7 +145,7 @@ const char *ak_spec_renamed_name(size_t i, size_t j)
 }
 
 /* A name that the architecture reads, best one outside of dictionaries. */
-static const char *best_name(const struct ak_family_keys *known, const char *const *names,
+static const char *best_name(const struct ak_arch_keys *known, const char *const *names,
                              const char *key)
 {
     const char *best = names ? names[0] : key;
@@ -156,7 +156,7 @@ static const char *best_name(const struct ak_family_keys *known, const char *con
     return best;
 }
 
-const char *ak_spec_hf_name(const struct ak_family_keys *known, const char *key)
+const char *ak_spec_hf_name(const struct ak_arch_keys *known, const char *key)
 {
     return best_name(known, names_of(key), key);
 }
@@ -191,15 +191,15 @@ bool ak_spec_has_object(const struct ak_provider *p, const char *name)
     return false;
 }
 
-void ak_spec_read_naming(const struct ak_provider *p, const struct ak_family *family,
+void ak_spec_read_naming(const struct ak_provider *p, const struct ak_arch *arch,
                          struct ak_spec_config *config)
 {
     config->naming = ak_provider_naming(p);
     if (config->naming != AK_PROVIDER_NAMING_HF) {
-        config->known = family ? ak_family_keys(family, NULL) : NULL;
+        config->known = arch ? ak_arch_keys(arch, NULL) : NULL;
         return;
     }
-    config->known = family ? ak_family_keys(family, &config->architecture) : NULL;
+    config->known = arch ? ak_arch_keys(arch, &config->architecture) : NULL;
     config->is_nested = ak_spec_has_object(p, "text_config");
     config->has_rope_scaling =
         ak_spec_has_object(p, config->is_nested ? "text_config.rope_scaling" : "rope_scaling");

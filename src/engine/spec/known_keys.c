@@ -7,21 +7,21 @@
 #include "engine/spec/known_keys.h"
 #include "engine/spec/model.h"
 
-const struct ak_family_keys *ak_family_keys(const struct ak_family *family,
-                                            const struct ak_text *model_type)
+const struct ak_arch_keys *ak_arch_keys(const struct ak_arch *arch,
+                                        const struct ak_text *model_type)
 {
     char name[64];
     struct ak_word word;
     if (model_type)
         snprintf(name, sizeof name, "%.*s", (int)(model_type->n < 63 ? model_type->n : 63),
                  model_type->bytes);
-    for (uint32_t i = 0; i < family->n_keys; i++) {
-        const char *types = family->keys[i].types;
+    for (uint32_t i = 0; i < arch->n_keys; i++) {
+        const char *types = arch->keys[i].types;
         if (model_type ? types && ak_words_find(types, name, &word) : !types)
-            return &family->keys[i];
+            return &arch->keys[i];
     }
     /* a folder with the name that GGUF has for the architecture */
-    return model_type && family->n_keys > 0 && family->keys[0].types ? &family->keys[0] : NULL;
+    return model_type && arch->n_keys > 0 && arch->keys[0].types ? &arch->keys[0] : NULL;
 }
 
 static ak_status fail_unknown(const struct ak_meta *meta, ak_status status, struct ak_error *error)
@@ -46,7 +46,7 @@ static ak_status fail_fixed(const struct ak_meta *meta, const struct ak_word *wo
 }
 
 /* `name`: the key without the object or the prefix around it. */
-static ak_status check_key(const struct ak_family_keys *known, const char *const more[2],
+static ak_status check_key(const struct ak_arch_keys *known, const char *const more[2],
                            const char *name, const struct ak_meta *meta, struct ak_error *error)
 {
     struct ak_word word;
@@ -66,11 +66,11 @@ static bool has_prefix(const char *key, const char *prefix)
 }
 
 /* Entries of other files, and those of GGUF that a folder of arrays keeps. */
-static bool is_elsewhere(const char *key, const struct ak_family *family)
+static bool is_elsewhere(const char *key, const struct ak_arch *arch)
 {
     static const char *const others[] = { "generation_config.", "tokenizer_config.", "general.",
                                           "tokenizer." };
-    const char *gguf = ak_family_gguf_name(family);
+    const char *gguf = ak_arch_gguf_name(arch);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (has_prefix(key, others[i]))
             return true;
@@ -94,7 +94,7 @@ static ak_status check_entry(const struct ak_spec *spec, const struct ak_meta *m
 {
     static const char *const more[2] = { ak_fixed_keys, ak_unused_keys };
     const char *name = inner_name(&spec->config, meta->key);
-    if (!name || is_elsewhere(meta->key, spec->family))
+    if (!name || is_elsewhere(meta->key, spec->arch))
         return AKUNU_OK;
     return check_key(spec->config.known, more, name, meta, error);
 }
@@ -197,7 +197,7 @@ static const char sizes[] =
 void ak_spec_explain_sizes(const struct ak_provider *p, const struct ak_spec *spec,
                            struct ak_error *error)
 {
-    const struct ak_family_keys *known = spec->config.known;
+    const struct ak_arch_keys *known = spec->config.known;
     const char *at = known ? known->reads : NULL;
     char key[AK_SPEC_KEY_BYTES], name[AK_SPEC_KEY_BYTES], value[AK_META_SHOWN_BYTES];
     struct ak_word word, size;

@@ -1,5 +1,5 @@
 /* Keys of a configuration that an architecture knows. Each architecture's file has a struct
- * ak_family_keys for every model_type and one for GGUF; what these have in common is here, as lists
+ * ak_arch_keys for every model_type and one for GGUF; what these have in common is here, as lists
  * of words:
  *
  *     NAME           a key; a * in it stands for any text
@@ -12,7 +12,7 @@
 
 #include "files/weights/provider.h"
 
-struct ak_family_keys {
+struct ak_arch_keys {
     const char *types;  /* words: values of model_type; NULL: the keys of GGUF, without prefix */
     const char *reads;  /* keys that are read, with their defaults */
     const char *fixed;  /* keys of which only this value is supported */

@@ -7,7 +7,7 @@ enum { TAPS_MAX = 16 };
 
 static const char *const names[] = { "lfm2", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "lfm2",
       .reads =
           "vocab_size=65536 hidden_size=2560 intermediate_size=12288 "
@@ -23,40 +23,40 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER "shortconv.l_cache " },
 };
 
-static const struct ak_family_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+static const struct ak_arch_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.embed_tokens.weight" },
-    { AK_ROLE_EMBEDDING_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_EMBEDDING_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.embedding_norm.weight" },
-    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_ARCH_OUTPUT_OR_TIED,
       "lm_head.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.operator_norm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_ATTENTION_ONLY,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_ARCH_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.q_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_ATTENTION_ONLY,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_ARCH_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.k_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_ATTENTION_ONLY,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_ARCH_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.v_proj.weight" },
-    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_ATTENTION_ONLY,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.q_layernorm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_ATTENTION_ONLY,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.k_layernorm.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_ATTENTION_ONLY,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_ARCH_ATTENTION_ONLY,
       "model.layers.{n}.self_attn.out_proj.weight" },
-    { AK_ROLE_CONV_IN, AK_SPEC_DIM_CONV_IN, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_CONV_IN, AK_SPEC_DIM_CONV_IN, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.conv.in_proj.weight" },
-    { AK_ROLE_CONV_KERNEL, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_TAPS, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_CONV_KERNEL, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_TAPS, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.conv.conv.weight" },
-    { AK_ROLE_CONV_OUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_CONV_OUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.conv.out_proj.weight" },
-    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.ffn_norm.weight" },
-    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.feed_forward.w1.weight" },
-    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.feed_forward.w3.weight" },
-    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_ARCH_REQUIRED,
       "model.layers.{n}.feed_forward.w2.weight" },
 };
 
@@ -160,7 +160,7 @@ static ak_status lfm2_describe(const struct ak_provider *p, const struct ak_spec
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_lfm2 = {
+const struct ak_arch ak_arch_lfm2 = {
     .names = names,
     .description = "LFM2, with short convolutions",
     .configure = lfm2_configure,

@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "llama", "mistral", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "llama",
       .reads = "vocab_size=32000 hidden_size=4096 intermediate_size=11008 "
                "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads head_dim "
@@ -22,9 +22,9 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/llama_block.def"
-    { AK_ROLE_ROPE_FREQS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_ROPE_FREQS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_ARCH_OPTIONAL,
       "rope_freqs.weight" },
 };
 
@@ -36,7 +36,7 @@ static ak_status llama_describe(const struct ak_provider *p, const struct ak_spe
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_llama = {
+const struct ak_arch ak_arch_llama = {
     .names = names,
     .description = "Llama 2 and 3, TinyLlama, SmolLM2, Mistral",
     .activation_key = "hidden_act",

@@ -18,7 +18,7 @@ libak_la_SOURCES += \
 	src/engine/spec/encoder.c \
 	src/engine/spec/expert_aliases.def \
 	src/engine/spec/experts.def \
-	src/engine/spec/families.def \
+	src/engine/spec/architectures.def \
 	src/engine/spec/ffn_weights.def \
 	src/engine/spec/gemma.c \
 	src/engine/spec/gemma2.c \

@@ -3,7 +3,7 @@
  * engine/pack/ binds weights by it, engine/dispatch/ builds command lists from it, and bench/ makes
  * synthetic models with it; engine/backend/, engine/backends/, engine/cpu/, opencl/, api/,
  * engine/generate/ and engine/persist/ read its members. Each architecture is implemented by one
- * file of this folder, which defines a struct ak_family. */
+ * file of this folder, which defines a struct ak_arch. */
 #ifndef AK_ENGINE_SPEC_MODEL_H
 #define AK_ENGINE_SPEC_MODEL_H
 
@@ -48,7 +48,7 @@ struct ak_spec_config {
     uint32_t n_foreign_alignment; /* heads that the file lists and the decoder does not have */
     bool tied; /* the embedding serves as output matrix, unless the file has another one */
     enum ak_provider_naming naming;
-    const struct ak_family_keys *known; /* keys that are read; NULL: any */
+    const struct ak_arch_keys *known; /* keys that are read; NULL: any */
     /* config.json has the language model's entries in an object; has these objects */
     bool is_nested, has_rope_scaling, has_rope_parameters;
     /* layers without a window that are not every n-th: bit per layer */
@@ -154,80 +154,80 @@ enum ak_spec_dim {
     AK_SPEC_DIM_FRAME_PAIR
 };
 
-enum ak_family_need {
-    AK_FAMILY_REQUIRED,
-    AK_FAMILY_OPTIONAL,
-    AK_FAMILY_REQUIRED_FROM_SECOND, /* required in every layer except the first */
-    AK_FAMILY_OUTPUT_OR_TIED,       /* if absent, the embedding serves as output matrix */
-    AK_FAMILY_ATTENTION_ONLY,       /* required in layers with attention, absent in others */
-    AK_FAMILY_RECURRENT_ONLY,       /* required in recurrent layers, absent in others */
-    AK_FAMILY_RECURRENT_MERGED,     /* recurrent layers, optional: one merged matrix */
-    AK_FAMILY_RECURRENT_PART        /* recurrent layers: required unless the merged one is there */
+enum ak_arch_need {
+    AK_ARCH_REQUIRED,
+    AK_ARCH_OPTIONAL,
+    AK_ARCH_REQUIRED_FROM_SECOND, /* required in every layer except the first */
+    AK_ARCH_OUTPUT_OR_TIED,       /* if absent, the embedding serves as output matrix */
+    AK_ARCH_ATTENTION_ONLY,       /* required in layers with attention, absent in others */
+    AK_ARCH_RECURRENT_ONLY,       /* required in recurrent layers, absent in others */
+    AK_ARCH_RECURRENT_MERGED,     /* recurrent layers, optional: one merged matrix */
+    AK_ARCH_RECURRENT_PART        /* recurrent layers: required unless the merged one is there */
 };
 
 /* A weight that an architecture declares. Vectors have rows AK_SPEC_DIM_ONE; experts' weights have
  * the rows and columns of one expert. `hf` is the name in Hugging Face checkpoints: "{n}" stands
  * for the layer, "{e}" for the expert if each expert has its own tensor. Parts of a merged tensor
  * have the same name. */
-struct ak_family_rule {
+struct ak_arch_rule {
     enum ak_role role;
     enum ak_spec_dim rows, cols;
-    enum ak_family_need need;
+    enum ak_arch_need need;
     const char *hf;
 };
 
 /* A merged tensor: a stored tensor that holds several roles, row range after row range (vectors:
  * element range). */
-struct ak_family_merged_tensor {
+struct ak_arch_merged_tensor {
     enum ak_role stored;
     uint32_t n_parts;
     enum ak_role parts[3];
 };
 
-/* Another name of a weight in checkpoints of the family, such as MLX's. */
-struct ak_family_alias {
+/* Another name of a weight in checkpoints of the architecture, such as MLX's. */
+struct ak_arch_alias {
     enum ak_role role;
     const char *hf;
 };
 
 /* The head that transformers' class for scores of texts has (head.c). */
-enum ak_family_head {
-    AK_FAMILY_HEAD_SCORE,      /* score: language models */
-    AK_FAMILY_HEAD_POOLER,     /* pooler.dense, then classifier: BERT */
-    AK_FAMILY_HEAD_CLASSIFIER, /* classifier.dense, then classifier.out_proj: RoBERTa */
-    AK_FAMILY_HEAD_NONE,       /* none, or one that akunu lacks */
-    AK_FAMILY_N_HEADS
+enum ak_arch_head {
+    AK_ARCH_HEAD_SCORE,      /* score: language models */
+    AK_ARCH_HEAD_POOLER,     /* pooler.dense, then classifier: BERT */
+    AK_ARCH_HEAD_CLASSIFIER, /* classifier.dense, then classifier.out_proj: RoBERTa */
+    AK_ARCH_HEAD_NONE,       /* none, or one that akunu lacks */
+    AK_ARCH_N_HEADS
 };
 
 struct ak_spec;
 
-/* An architecture family: one file, and one line in families.def. */
-struct ak_family {
+/* An architecture: one file, and one line in architectures.def. */
+struct ak_arch {
     const char *const *names; /* values of general.architecture and model_type; ends in NULL */
-    const char *description;  /* the models of the family, for people */
+    const char *description;  /* the models of the architecture, for people */
     const char *gguf_name;    /* GGUF's name of the architecture; NULL: the first name */
-    const struct ak_family_keys *keys; /* what it knows of configurations, by model_type */
+    const struct ak_arch_keys *keys; /* what it knows of configurations, by model_type */
     uint32_t n_keys;
     /* key that may override the descriptor's activation; NULL: none */
     const char *activation_key;
-    bool has_experts; /* if two families share a name: this one takes the files with experts */
-    /* if families share a name: true for files that this one takes, although an earlier family has
-     * the name too; NULL: all */
+    bool has_experts; /* if two architectures share a name: this one takes the files with experts */
+    /* if architectures share a name: true for files that this one takes, although an earlier
+     * architecture has the name too; NULL: all */
     bool (*accepts)(const struct ak_provider *p);
     /* Reads this architecture's own hyper-parameters; NULL: it has none. */
     ak_status (*configure)(const struct ak_provider *p, struct ak_spec_config *config,
                            struct ak_error *error);
-    enum ak_family_head head;
+    enum ak_arch_head head;
     bool has_recurrent_layers; /* layers may have recurrent state instead of attention */
     /* Sets the descriptor. `config` is read and validated. Rejects values that the architecture
      * cannot have. */
     ak_status (*describe)(const struct ak_provider *p, const struct ak_spec_config *config,
                           struct ak_spec_descriptor *out, struct ak_error *error);
-    const struct ak_family_rule *weights;
+    const struct ak_arch_rule *weights;
     uint32_t n_weights;
-    const struct ak_family_merged_tensor *merged_tensors;
+    const struct ak_arch_merged_tensor *merged_tensors;
     uint32_t n_merged_tensors;
-    const struct ak_family_alias *aliases;
+    const struct ak_arch_alias *aliases;
     uint32_t n_aliases;
     /* GGUF stores the rows of q and k permuted, so that rotated pairs are neighbors */
     bool gguf_interleaved;
@@ -283,7 +283,7 @@ struct ak_spec {
     /* the user's scaling, on top of Llama 3's or LongRoPE's divisors in `rope`; magnitude 0:
      * none */
     struct ak_spec_rope added_rope;
-    const struct ak_family *family;
+    const struct ak_arch *arch;
     struct ak_spec_descriptor descriptor;
     struct ak_spec_pooling pooling;
     struct ak_spec_head head;
@@ -300,14 +300,14 @@ struct ak_spec {
     uint32_t n_ranks, rank, first_head, first_kv_head;
 };
 
-/* Stages of ak_spec_read(), in this order. The family comes first, since the keys of another
+/* Stages of ak_spec_read(), in this order. The architecture comes first, since the keys of another
  * architecture would be reported as missing. */
-ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out,
-                         struct ak_error *error);
+ak_status ak_arch_find(const struct ak_provider *p, const struct ak_arch **out,
+                       struct ak_error *error);
 /* Number of experts by the architecture's metadata; 0: none. */
 ak_status ak_spec_read_expert_count(const struct ak_provider *p, struct ak_text architecture,
                                     uint32_t *out, struct ak_error *error);
-ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_family *family,
+ak_status ak_spec_read_config(const struct ak_provider *p, const struct ak_arch *arch,
                               struct ak_spec_config *out, struct ak_spec_rope *rope,
                               struct ak_error *error);
 /* Reads a positive number of the architecture's key `suffix`, with or without the prefix;
@@ -336,8 +336,8 @@ void ak_spec_warn_alignment(const struct ak_spec_config *config, const struct ak
 enum { AK_SPEC_KEY_BYTES = 160 };
 bool ak_spec_find(const struct ak_provider *p, const struct ak_spec_config *config, const char *key,
                   char name[AK_SPEC_KEY_BYTES], struct ak_meta *out);
-/* Sets naming, known and the bits of config.json's objects. family NULL: any key is known. */
-void ak_spec_read_naming(const struct ak_provider *p, const struct ak_family *family,
+/* Sets naming, known and the bits of config.json's objects. arch NULL: any key is known. */
+void ak_spec_read_naming(const struct ak_provider *p, const struct ak_arch *arch,
                          struct ak_spec_config *config);
 /* The i-th key that Hugging Face names differently, NULL past the last one; its j-th name, NULL
  * past the last one. */
@@ -346,15 +346,15 @@ const char *ak_spec_renamed_name(size_t i, size_t j);
 /* The name of `key` in the file, for messages. */
 const char *ak_spec_key_name(const struct ak_spec_config *config, const char *key);
 /* A name of `key` in config.json that is among these keys. */
-const char *ak_spec_hf_name(const struct ak_family_keys *known, const char *key);
+const char *ak_spec_hf_name(const struct ak_arch_keys *known, const char *key);
 /* The key of a name in config.json, which may be in its "text_config". */
 void ak_spec_full_name(const struct ak_spec_config *config, const char *name,
                        char out[AK_SPEC_KEY_BYTES]);
 /* Whether config.json has entries in an object of this name. */
 bool ak_spec_has_object(const struct ak_provider *p, const char *name);
-/* What the family knows of a model_type; of GGUF: NULL. NULL: nothing. */
-const struct ak_family_keys *ak_family_keys(const struct ak_family *family,
-                                            const struct ak_text *model_type);
+/* What the architecture knows of a model_type; of GGUF: NULL. NULL: nothing. */
+const struct ak_arch_keys *ak_arch_keys(const struct ak_arch *arch,
+                                        const struct ak_text *model_type);
 /* Refuses keys that the architecture does not know, values that it does not support and overrides
  * that nobody reads. */
 ak_status ak_spec_check_keys(const struct ak_provider *p, const struct ak_spec *spec,
@@ -371,7 +371,7 @@ ak_status ak_spec_check_weights(const struct ak_provider *p, const struct ak_spe
 ak_status ak_spec_validate_config(const struct ak_spec_config *config,
                                   const struct ak_spec_rope *rope, struct ak_error *error);
 ak_status ak_spec_validate_experts(const struct ak_spec_config *config, struct ak_error *error);
-/* Fills in the descriptor of a spec that has its family and a valid configuration. */
+/* Fills in the descriptor of a spec that has its architecture and a valid configuration. */
 ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
                            struct ak_error *error);
 /* Runs all of these stages. The caller passes *out to ak_spec_clear(), after a failure too. */
@@ -506,35 +506,35 @@ uint64_t ak_spec_state_elems(const struct ak_spec *spec);
 uint64_t ak_spec_conv_elems(const struct ak_spec *spec);
 
 /* What Hugging Face checkpoints subtract from a norm vector of this role. */
-float ak_family_norm_offset(const struct ak_family *family, enum ak_role role);
+float ak_arch_norm_offset(const struct ak_arch *arch, enum ak_role role);
 
 /* GGUF's name of the architecture. */
-const char *ak_family_gguf_name(const struct ak_family *family);
+const char *ak_arch_gguf_name(const struct ak_arch *arch);
 /* GGUF's name of a tensor, with "{n}" for the layer; NULL: none. */
-const char *ak_family_gguf_tensor(const struct ak_family *family, enum ak_role role);
+const char *ak_arch_gguf_tensor(const struct ak_arch *arch, enum ak_role role);
 
 /* The merged tensor that holds the role; NULL: none. */
-const struct ak_family_merged_tensor *ak_family_find_merged(const struct ak_family *family,
-                                                            enum ak_role role);
+const struct ak_arch_merged_tensor *ak_arch_find_merged(const struct ak_arch *arch,
+                                                        enum ak_role role);
 
 uint32_t ak_spec_dim(const struct ak_spec *spec, enum ak_spec_dim dim);
 
-/* The family's rule for a role; NULL: the family has no such weight. */
-const struct ak_family_rule *ak_family_find_rule(const struct ak_family *family, enum ak_role role);
+/* The architecture's rule for a role; NULL: the architecture has no such weight. */
+const struct ak_arch_rule *ak_arch_find_rule(const struct ak_arch *arch, enum ak_role role);
 
-/* Finds the weight of a role in the file, by any of its names. Also finds weights that the family
- * does not declare, if the format stores roles. */
-bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p,
-                           enum ak_role role, int layer, struct ak_view *out);
+/* Finds the weight of a role in the file, by any of its names. Also finds weights that the
+ * architecture does not declare, if the format stores roles. */
+bool ak_arch_find_weight(const struct ak_arch *arch, const struct ak_provider *p, enum ak_role role,
+                         int layer, struct ak_view *out);
 
-/* Finds the role of a tensor in a Hugging Face checkpoint. False: the family has none. */
-bool ak_family_find_role(const struct ak_family *family, const char *name, enum ak_role *role,
-                         int *layer);
+/* Finds the role of a tensor in a Hugging Face checkpoint. False: the architecture has none. */
+bool ak_arch_find_role(const struct ak_arch *arch, const char *name, enum ak_role *role,
+                       int *layer);
 
-/* All families (registry.c); ends in NULL. */
-const struct ak_family *const *ak_family_list(void);
+/* All architectures (registry.c); ends in NULL. */
+const struct ak_arch *const *ak_arch_list(void);
 
-/* The usual decoder block; families that differ only in descriptor and weights share it. Its
+/* The usual decoder block; architectures that differ only in descriptor and weights share it. Its
  * descriptor: SiLU, RMS norm, rotated pairs (i, i + n/2), no windows, scores divided by the root of
  * the head size. */
 ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_spec_config *config,
@@ -576,8 +576,8 @@ ak_status ak_spec_read_activation(const struct ak_provider *p, const struct ak_s
                                   struct ak_error *error);
 
 /* One symbol per architecture file. */
-#define AK_FAMILY(name) extern const struct ak_family ak_family_##name;
-#include "engine/spec/families.def"
-#undef AK_FAMILY
+#define AK_ARCH(name) extern const struct ak_arch ak_arch_##name;
+#include "engine/spec/architectures.def"
+#undef AK_ARCH
 
 #endif

@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "nomic-bert", "nomic_bert", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "nomic_bert nomic-bert",
       .reads = "vocab_size=30528 hidden_size=768 n_embd num_hidden_layers=12 n_layer "
                "num_attention_heads=12 n_head intermediate_size=3072 n_inner head_dim "
@@ -29,54 +29,54 @@ static const struct ak_family_keys keys[] = {
       .fixed = "attention.causal=false moe_every_n_layers=0 " },
 };
 
-static const struct ak_family_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+static const struct ak_arch_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "embeddings.word_embeddings.weight" },
-    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_SPEC_DIM_TYPES, AK_SPEC_DIM_WIDTH, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_TOKEN_TYPE_EMBEDDING, AK_SPEC_DIM_TYPES, AK_SPEC_DIM_WIDTH, AK_ARCH_OPTIONAL,
       "embeddings.token_type_embeddings.weight" },
-    { AK_ROLE_EMBEDDING_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_EMBEDDING_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "emb_ln.weight" },
-    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_EMBEDDING_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "emb_ln.bias" },
-    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_ARCH_OPTIONAL,
       "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_OPTIONAL,
       "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.attn.Wqkv.weight" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_OPTIONAL,
       "encoder.layers.{n}.attn.Wqkv.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.attn.out_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_ATTENTION_OUTPUT_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_OPTIONAL,
       "encoder.layers.{n}.attn.out_proj.bias" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.norm1.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.norm1.bias" },
-    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.mlp.fc12.weight" },
-    { AK_ROLE_FFN_GATE_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_FFN, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_FFN_GATE_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_FFN, AK_ARCH_OPTIONAL,
       "encoder.layers.{n}.mlp.fc12.bias" },
-    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.mlp.fc11.weight" },
-    { AK_ROLE_FFN_UP_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_FFN, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_FFN_UP_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_FFN, AK_ARCH_OPTIONAL,
       "encoder.layers.{n}.mlp.fc11.bias" },
-    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.mlp.fc2.weight" },
-    { AK_ROLE_FFN_DOWN_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_FFN_DOWN_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_OPTIONAL,
       "encoder.layers.{n}.mlp.fc2.bias" },
-    { AK_ROLE_LAYER_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_LAYER_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.norm2.weight" },
-    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_LAYER_OUTPUT_NORM_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "encoder.layers.{n}.norm2.bias" },
 };
 
-static const struct ak_family_merged_tensor merged_tensors[] = {
+static const struct ak_arch_merged_tensor merged_tensors[] = {
     { AK_ROLE_ATTENTION_QKV, 3, { AK_ROLE_ATTENTION_Q, AK_ROLE_ATTENTION_K, AK_ROLE_ATTENTION_V } },
     { AK_ROLE_ATTENTION_QKV_BIAS,
       3,
@@ -128,7 +128,7 @@ static ak_status nomic_bert_describe(const struct ak_provider *p,
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_nomic_bert = {
+const struct ak_arch ak_arch_nomic_bert = {
     .names = names,
     .description = "Nomic Embed, for embeddings",
     .activation_key = "glu_activation",
@@ -140,6 +140,6 @@ const struct ak_family ak_family_nomic_bert = {
     .n_keys = sizeof keys / sizeof *keys,
     .merged_tensors = merged_tensors,
     .n_merged_tensors = sizeof merged_tensors / sizeof *merged_tensors,
-    .head = AK_FAMILY_HEAD_POOLER,
+    .head = AK_ARCH_HEAD_POOLER,
     .emit = ak_build_encoder,
 };

@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "olmo2", "olmo3", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "olmo2",
       .reads = "vocab_size=50304 hidden_size=4096 intermediate_size=11008 "
                "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads head_dim "
@@ -22,16 +22,16 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW "rope.freq_base_swa " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/decoder_weights.def"
 #include "engine/spec/ffn_weights.def"
-    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.q_norm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.k_norm.weight" },
-    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_POST_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_POST_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_POST_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_feedforward_layernorm.weight" },
 };
 
@@ -54,7 +54,7 @@ static ak_status olmo2_describe(const struct ak_provider *p, const struct ak_spe
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_olmo2 = {
+const struct ak_arch ak_arch_olmo2 = {
     .names = names,
     .description = "OLMo 2 and 3",
     .activation_key = "hidden_act",

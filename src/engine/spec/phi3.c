@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "phi3", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "phi3",
       .reads = "pad_token_id?=32000 vocab_size=32064 hidden_size=3072 intermediate_size=8192 "
                "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads head_dim "
@@ -19,38 +19,38 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW },
 };
 
-static const struct ak_family_rule weights[] = {
-    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+static const struct ak_arch_rule weights[] = {
+    { AK_ROLE_TOKEN_EMBEDDING, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.embed_tokens.weight" },
-    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_OUTPUT_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.norm.weight" },
-    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_FAMILY_OUTPUT_OR_TIED,
+    { AK_ROLE_OUTPUT, AK_SPEC_DIM_VOCAB, AK_SPEC_DIM_WIDTH, AK_ARCH_OUTPUT_OR_TIED,
       "lm_head.weight" },
-    { AK_ROLE_ROPE_FACTORS_LONG, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_ROPE_FACTORS_LONG, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_ARCH_OPTIONAL,
       "rope_factors_long.weight" },
-    { AK_ROLE_ROPE_FACTORS_SHORT, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_FAMILY_OPTIONAL,
+    { AK_ROLE_ROPE_FACTORS_SHORT, AK_SPEC_DIM_ONE, AK_SPEC_DIM_ROPE_HALF, AK_ARCH_OPTIONAL,
       "rope_factors_short.weight" },
-    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q, AK_SPEC_DIM_Q, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.qkv_proj.weight" },
-    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.qkv_proj.weight" },
-    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_V, AK_SPEC_DIM_KV, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.qkv_proj.weight" },
-    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_OUTPUT, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_Q, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.o_proj.weight" },
-    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
-    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.gate_up_proj.weight" },
-    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.gate_up_proj.weight" },
-    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.down_proj.weight" },
 };
 
-static const struct ak_family_merged_tensor merged_tensors[] = {
+static const struct ak_arch_merged_tensor merged_tensors[] = {
     { AK_ROLE_ATTENTION_QKV, 3, { AK_ROLE_ATTENTION_Q, AK_ROLE_ATTENTION_K, AK_ROLE_ATTENTION_V } },
     { AK_ROLE_FFN_UP, 2, { AK_ROLE_FFN_GATE, AK_ROLE_FFN_UP } },
 };
@@ -83,7 +83,7 @@ static ak_status phi3_describe(const struct ak_provider *p, const struct ak_spec
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_phi3 = {
+const struct ak_arch ak_arch_phi3 = {
     .names = names,
     .description = "Phi-3 and Phi-4, LongRoPE included",
     .activation_key = "hidden_act",

@@ -3,7 +3,7 @@
 
 static const char *const names[] = { "qwen2", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "qwen2",
       .reads = "vocab_size=151936 hidden_size=4096 intermediate_size=22016 "
                "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
@@ -15,17 +15,17 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/dense_block.def"
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.bias" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.bias" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.bias" },
 };
 
-const struct ak_family ak_family_qwen2 = {
+const struct ak_arch ak_arch_qwen2 = {
     .names = names,
     .description = "Qwen2 and Qwen2.5",
     .activation_key = "hidden_act",

@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "qwen2moe", "qwen2_moe", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "qwen2_moe",
       .reads = "vocab_size=151936 hidden_size=2048 intermediate_size=5632 "
                "num_hidden_layers=24 num_attention_heads=16 num_key_value_heads=16 "
@@ -18,23 +18,23 @@ static const struct ak_family_keys keys[] = {
       "expert_shared_feed_forward_length " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/decoder_weights.def"
-    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_Q, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.q_proj.bias" },
-    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.k_proj.bias" },
-    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_V_BIAS, AK_SPEC_DIM_ONE, AK_SPEC_DIM_KV, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.v_proj.bias" },
-    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
 #include "engine/spec/experts.def"
 #include "engine/spec/shared_expert.def"
 };
 
-static const struct ak_family_alias aliases[] = {
+static const struct ak_arch_alias aliases[] = {
 #include "engine/spec/expert_aliases.def"
 };
 
@@ -64,7 +64,7 @@ static ak_status qwen2moe_describe(const struct ak_provider *p, const struct ak_
                              error);
 }
 
-const struct ak_family ak_family_qwen2moe = {
+const struct ak_arch ak_arch_qwen2moe = {
     .names = names,
     .description = "Qwen2 with experts",
     .activation_key = "hidden_act",

@@ -3,7 +3,7 @@
 
 static const char *const names[] = { "qwen3", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "qwen3",
       .reads = "vocab_size=151936 hidden_size=4096 intermediate_size=22016 "
                "num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
@@ -15,15 +15,15 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/dense_block.def"
-    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.q_norm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.k_norm.weight" },
 };
 
-const struct ak_family ak_family_qwen3 = {
+const struct ak_arch ak_arch_qwen3 = {
     .names = names,
     .description = "Qwen3",
     .activation_key = "hidden_act",

@@ -5,7 +5,7 @@
 
 static const char *const names[] = { "qwen35", "qwen3_5", "qwen3_5_text", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "qwen3_5 qwen3_5_text",
       .reads = "vocab_size=248320 hidden_size=4096 intermediate_size=12288 "
                "num_hidden_layers=32 num_attention_heads=16 num_key_value_heads=4 "
@@ -21,21 +21,21 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_DELTA },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/delta_block.def"
-    { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_qkv.weight" },
-    { AK_ROLE_ATTENTION_GATE, AK_SPEC_DIM_DELTA_V, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_ATTENTION_GATE, AK_SPEC_DIM_DELTA_V, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_z.weight" },
-    { AK_ROLE_DELTA_BETA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_DELTA_BETA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_b.weight" },
-    { AK_ROLE_DELTA_ALPHA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_DELTA_ALPHA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_a.weight" },
-    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_GATE, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.gate_proj.weight" },
-    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_UP, AK_SPEC_DIM_FFN, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.up_proj.weight" },
-    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_DOWN, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_FFN, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.down_proj.weight" },
 };
 
@@ -46,7 +46,7 @@ static ak_status qwen35_describe(const struct ak_provider *p, const struct ak_sp
     return ak_spec_describe_delta(p, config, out, error);
 }
 
-const struct ak_family ak_family_qwen35 = {
+const struct ak_arch ak_arch_qwen35 = {
     .names = names,
     .description = "Qwen3.5, text only",
     .configure = ak_spec_read_delta,

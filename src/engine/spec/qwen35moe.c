@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "qwen35moe", "qwen3_5_moe", "qwen3_5_moe_text", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "qwen3_5_moe qwen3_5_moe_text",
       .reads = "vocab_size=248320 hidden_size=2048 num_hidden_layers=40 "
                "num_attention_heads=16 num_key_value_heads=2 head_dim=256 "
@@ -22,28 +22,28 @@ static const struct ak_family_keys keys[] = {
       "expert_shared_feed_forward_length " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/delta_block.def"
-    { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_qkv.weight" },
-    { AK_ROLE_ATTENTION_GATE, AK_SPEC_DIM_DELTA_V, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_ATTENTION_GATE, AK_SPEC_DIM_DELTA_V, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_z.weight" },
-    { AK_ROLE_DELTA_BETA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_DELTA_BETA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_b.weight" },
-    { AK_ROLE_DELTA_ALPHA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_DELTA_ALPHA, AK_SPEC_DIM_DELTA_HEADS, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_a.weight" },
-    { AK_ROLE_FFN_ROUTER, AK_SPEC_DIM_EXPERTS, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_ROUTER, AK_SPEC_DIM_EXPERTS, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.gate.weight" },
-    { AK_ROLE_FFN_GATE_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_GATE_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_UP_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_UP_EXPERTS, AK_SPEC_DIM_EXPERT, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.gate_up_proj" },
-    { AK_ROLE_FFN_DOWN_EXPERTS, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_EXPERT, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_DOWN_EXPERTS, AK_SPEC_DIM_WIDTH, AK_SPEC_DIM_EXPERT, AK_ARCH_REQUIRED,
       "model.layers.{n}.mlp.experts.down_proj" },
 #include "engine/spec/shared_expert.def"
 };
 
-static const struct ak_family_alias aliases[] = {
+static const struct ak_arch_alias aliases[] = {
     { AK_ROLE_FFN_GATE_EXPERTS, "model.layers.{n}.mlp.experts.{e}.gate_proj.weight" },
     { AK_ROLE_FFN_UP_EXPERTS, "model.layers.{n}.mlp.experts.{e}.up_proj.weight" },
     { AK_ROLE_FFN_DOWN_EXPERTS, "model.layers.{n}.mlp.experts.{e}.down_proj.weight" },
@@ -59,7 +59,7 @@ static ak_status qwen35moe_describe(const struct ak_provider *p,
     return ak_spec_describe_delta(p, config, out, error);
 }
 
-const struct ak_family ak_family_qwen35moe = {
+const struct ak_arch ak_arch_qwen35moe = {
     .names = names,
     .description = "Qwen3.5 with experts, text only",
     .configure = ak_spec_read_delta,

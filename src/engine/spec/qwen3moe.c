@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "qwen3_moe",
       .reads = "vocab_size=151936 hidden_size=2048 intermediate_size=6144 "
                "num_hidden_layers=24 num_attention_heads=32 num_key_value_heads=4 "
@@ -17,20 +17,20 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW AK_KEYS_GGUF_EXPERTS },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/decoder_weights.def"
-    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.input_layernorm.weight" },
-    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_Q_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.q_norm.weight" },
-    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_FAMILY_REQUIRED,
+    { AK_ROLE_ATTENTION_K_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_HEAD, AK_ARCH_REQUIRED,
       "model.layers.{n}.self_attn.k_norm.weight" },
-    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_FAMILY_REQUIRED,
+    { AK_ROLE_FFN_NORM, AK_SPEC_DIM_ONE, AK_SPEC_DIM_WIDTH, AK_ARCH_REQUIRED,
       "model.layers.{n}.post_attention_layernorm.weight" },
 #include "engine/spec/experts.def"
 };
 
-static const struct ak_family_alias aliases[] = {
+static const struct ak_arch_alias aliases[] = {
 #include "engine/spec/expert_aliases.def"
 };
 
@@ -43,7 +43,7 @@ static ak_status qwen3moe_describe(const struct ak_provider *p, const struct ak_
                              error);
 }
 
-const struct ak_family ak_family_qwen3moe = {
+const struct ak_arch ak_arch_qwen3moe = {
     .names = names,
     .description = "Qwen3 with experts",
     .activation_key = "hidden_act",

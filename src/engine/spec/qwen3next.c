@@ -5,7 +5,7 @@
 
 static const char *const names[] = { "qwen3next", "qwen3_next", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "qwen3_next",
       .reads = "vocab_size=151936 hidden_size=2048 intermediate_size=5632 "
                "num_hidden_layers=48 num_attention_heads=16 num_key_value_heads=2 "
@@ -25,21 +25,21 @@ static const struct ak_family_keys keys[] = {
       "expert_shared_feed_forward_length " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/delta_block.def"
-    { AK_ROLE_DELTA_QKVZ, AK_SPEC_DIM_DELTA_QKVZ, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_MERGED,
+    { AK_ROLE_DELTA_QKVZ, AK_SPEC_DIM_DELTA_QKVZ, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_MERGED,
       "model.layers.{n}.linear_attn.in_proj_qkvz.weight" },
-    { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_PART,
+    { AK_ROLE_ATTENTION_QKV, AK_SPEC_DIM_DELTA_QKV, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_PART,
       NULL },
-    { AK_ROLE_ATTENTION_GATE, AK_SPEC_DIM_DELTA_V, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_PART,
+    { AK_ROLE_ATTENTION_GATE, AK_SPEC_DIM_DELTA_V, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_PART,
       NULL },
-    { AK_ROLE_DELTA_GATES, AK_SPEC_DIM_DELTA_GATES, AK_SPEC_DIM_WIDTH, AK_FAMILY_RECURRENT_ONLY,
+    { AK_ROLE_DELTA_GATES, AK_SPEC_DIM_DELTA_GATES, AK_SPEC_DIM_WIDTH, AK_ARCH_RECURRENT_ONLY,
       "model.layers.{n}.linear_attn.in_proj_ba.weight" },
 #include "engine/spec/experts.def"
 #include "engine/spec/shared_expert.def"
 };
 
-static const struct ak_family_alias aliases[] = {
+static const struct ak_arch_alias aliases[] = {
 #include "engine/spec/expert_aliases.def"
 };
 
@@ -53,7 +53,7 @@ static ak_status qwen3next_describe(const struct ak_provider *p,
                              error);
 }
 
-const struct ak_family ak_family_qwen3next = {
+const struct ak_arch ak_arch_qwen3next = {
     .names = names,
     .description = "Qwen3-Next",
     .configure = ak_spec_read_delta,

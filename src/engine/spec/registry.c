@@ -1,20 +1,20 @@
-/* The families: finds a file's architecture, and answers questions about dimensions, weights and
- * layers. */
+/* The architectures: finds a file's architecture, and answers questions about dimensions, weights
+ * and layers. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "engine/spec/model.h"
 
-static const struct ak_family *const families[] = {
-#define AK_FAMILY(name) &ak_family_##name,
-#include "engine/spec/families.def"
-#undef AK_FAMILY
+static const struct ak_arch *const architectures[] = {
+#define AK_ARCH(name) &ak_arch_##name,
+#include "engine/spec/architectures.def"
+#undef AK_ARCH
     NULL,
 };
 
-const struct ak_family *const *ak_family_list(void)
+const struct ak_arch *const *ak_arch_list(void)
 {
-    return families;
+    return architectures;
 }
 
 static void append_name(char *list, size_t capacity, const char *name)
@@ -26,31 +26,30 @@ static void append_name(char *list, size_t capacity, const char *name)
     }
 }
 
-static bool has_name(const struct ak_family *family, struct ak_text name)
+static bool has_name(const struct ak_arch *arch, struct ak_text name)
 {
-    for (const char *const *candidate = family->names; *candidate; candidate++)
+    for (const char *const *candidate = arch->names; *candidate; candidate++)
         if (strlen(*candidate) == name.n && memcmp(*candidate, name.bytes, name.n) == 0)
             return true;
     return false;
 }
 
-/* The first family of that name; two may share it. */
-static const struct ak_family *find_first(struct ak_text name)
+/* The first architecture of that name; two may share it. */
+static const struct ak_arch *find_first(struct ak_text name)
 {
     size_t i = 0;
-    while (families[i] && !has_name(families[i], name))
+    while (architectures[i] && !has_name(architectures[i], name))
         i++;
-    return families[i];
+    return architectures[i];
 }
 
-static bool matches_family(const struct ak_family *family, const struct ak_provider *p,
-                           uint32_t n_experts)
+static bool takes_file(const struct ak_arch *arch, const struct ak_provider *p, uint32_t n_experts)
 {
-    return family->has_experts == (n_experts > 0) && (!family->accepts || family->accepts(p));
+    return arch->has_experts == (n_experts > 0) && (!arch->accepts || arch->accepts(p));
 }
 
-ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **out,
-                         struct ak_error *error)
+ak_status ak_arch_find(const struct ak_provider *p, const struct ak_arch **out,
+                       struct ak_error *error)
 {
     char known[1024] = "";
     struct ak_text name;
@@ -62,12 +61,12 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
                                                                         "general.architecture");
     AK_TRY(ak_spec_read_expert_count(p, name, &n_experts, error));
     *out = NULL;
-    for (size_t i = 0; families[i]; i++) {
-        const struct ak_family *family = families[i];
-        if (has_name(family, name) && (!*out || matches_family(family, p, n_experts)))
-            *out = family;
-        for (const char *const *candidate = family->names; *candidate; candidate++)
-            if (find_first((struct ak_text){ *candidate, (uint32_t)strlen(*candidate) }) == family)
+    for (size_t i = 0; architectures[i]; i++) {
+        const struct ak_arch *arch = architectures[i];
+        if (has_name(arch, name) && (!*out || takes_file(arch, p, n_experts)))
+            *out = arch;
+        for (const char *const *candidate = arch->names; *candidate; candidate++)
+            if (find_first((struct ak_text){ *candidate, (uint32_t)strlen(*candidate) }) == arch)
                 append_name(known, sizeof known, *candidate);
     }
     if (*out)
@@ -77,55 +76,53 @@ ak_status ak_family_find(const struct ak_provider *p, const struct ak_family **o
                    (int)(name.n < 64 ? name.n : 64), name.bytes, known);
 }
 
-const char *ak_family_gguf_name(const struct ak_family *family)
+const char *ak_arch_gguf_name(const struct ak_arch *arch)
 {
-    return family->gguf_name ? family->gguf_name : family->names[0];
+    return arch->gguf_name ? arch->gguf_name : arch->names[0];
 }
 
-const char *ak_family_gguf_tensor(const struct ak_family *family, enum ak_role role)
+const char *ak_arch_gguf_tensor(const struct ak_arch *arch, enum ak_role role)
 {
-    const char *name = family->has_openai_names ? ak_whisper_name(role) : NULL;
+    const char *name = arch->has_openai_names ? ak_whisper_name(role) : NULL;
     return name ? name : ak_gguf_name(role);
 }
 
-float ak_family_norm_offset(const struct ak_family *family, enum ak_role role)
+float ak_arch_norm_offset(const struct ak_arch *arch, enum ak_role role)
 {
-    return ak_role_is_norm(role) && role != AK_ROLE_DELTA_NORM ? family->hf_norm_offset : 0.0f;
+    return ak_role_is_norm(role) && role != AK_ROLE_DELTA_NORM ? arch->hf_norm_offset : 0.0f;
 }
 
-const struct ak_family_merged_tensor *ak_family_find_merged(const struct ak_family *family,
-                                                            enum ak_role role)
+const struct ak_arch_merged_tensor *ak_arch_find_merged(const struct ak_arch *arch,
+                                                        enum ak_role role)
 {
-    for (uint32_t i = 0; i < family->n_merged_tensors; i++)
-        for (uint32_t j = 0; j < family->merged_tensors[i].n_parts; j++)
-            if (family->merged_tensors[i].parts[j] == role)
-                return &family->merged_tensors[i];
+    for (uint32_t i = 0; i < arch->n_merged_tensors; i++)
+        for (uint32_t j = 0; j < arch->merged_tensors[i].n_parts; j++)
+            if (arch->merged_tensors[i].parts[j] == role)
+                return &arch->merged_tensors[i];
     return NULL;
 }
 
-const struct ak_family_rule *ak_family_find_rule(const struct ak_family *family, enum ak_role role)
+const struct ak_arch_rule *ak_arch_find_rule(const struct ak_arch *arch, enum ak_role role)
 {
-    for (uint32_t i = 0; i < family->n_weights; i++)
-        if (family->weights[i].role == role)
-            return &family->weights[i];
+    for (uint32_t i = 0; i < arch->n_weights; i++)
+        if (arch->weights[i].role == role)
+            return &arch->weights[i];
     return NULL;
 }
 
-bool ak_family_find_weight(const struct ak_family *family, const struct ak_provider *p,
-                           enum ak_role role, int layer, struct ak_view *out)
+bool ak_arch_find_weight(const struct ak_arch *arch, const struct ak_provider *p, enum ak_role role,
+                         int layer, struct ak_view *out)
 {
-    const struct ak_family_rule *rule = ak_family_find_rule(family, role);
+    const struct ak_arch_rule *rule = ak_arch_find_rule(arch, role);
     return ak_provider_find(p, role, layer, rule ? rule->hf : NULL, out);
 }
 
-bool ak_family_find_role(const struct ak_family *family, const char *name, enum ak_role *role,
-                         int *layer)
+bool ak_arch_find_role(const struct ak_arch *arch, const char *name, enum ak_role *role, int *layer)
 {
-    for (uint32_t i = 0; i < family->n_weights; i++) {
-        const struct ak_family_rule *rule = &family->weights[i];
+    for (uint32_t i = 0; i < arch->n_weights; i++) {
+        const struct ak_arch_rule *rule = &arch->weights[i];
         if (rule->hf && ak_role_match(ak_hf_stem(rule->hf), ak_hf_stem(name), layer)) {
-            const struct ak_family_merged_tensor *merged =
-                ak_family_find_merged(family, rule->role);
+            const struct ak_arch_merged_tensor *merged = ak_arch_find_merged(arch, rule->role);
             *role = merged ? merged->stored : rule->role;
             return true;
         }
@@ -263,7 +260,7 @@ uint64_t ak_spec_state_elems(const struct ak_spec *spec)
 static ak_status read_activation(const struct ak_provider *p, struct ak_spec *spec,
                                  struct ak_error *error)
 {
-    const char *key = spec->family->activation_key;
+    const char *key = spec->arch->activation_key;
     struct ak_spec_descriptor *d = &spec->descriptor;
     return key ? ak_spec_read_activation(p, &spec->config, key, &d->activation, error) : AKUNU_OK;
 }
@@ -276,12 +273,12 @@ uint64_t ak_spec_conv_elems(const struct ak_spec *spec)
 ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
                            struct ak_error *error)
 {
-    AK_TRY(spec->family->describe(p, &spec->config, &spec->descriptor, error));
+    AK_TRY(spec->arch->describe(p, &spec->config, &spec->descriptor, error));
     AK_TRY(read_activation(p, spec, error));
-    if (spec->family->gguf_interleaved)
+    if (spec->arch->gguf_interleaved)
         spec->descriptor.rope_interleaved = spec->config.naming == AK_PROVIDER_NAMING_GGUF;
     spec->descriptor.delta_tiled =
-        spec->family->gguf_tiled && spec->config.naming == AK_PROVIDER_NAMING_GGUF;
+        spec->arch->gguf_tiled && spec->config.naming == AK_PROVIDER_NAMING_GGUF;
     if (spec->config.has_global_layers) /* which ones is not every n-th */
         spec->descriptor.global_every = 1;
     return ak_spec_check_keys(p, spec, error);
@@ -290,8 +287,8 @@ ak_status ak_spec_describe(const struct ak_provider *p, struct ak_spec *spec,
 ak_status ak_spec_read(const struct ak_provider *p, struct ak_spec *out, struct ak_error *error)
 {
     *out = (struct ak_spec){ 0 };
-    AK_TRY(ak_family_find(p, &out->family, error));
-    AK_TRY(ak_spec_read_config(p, out->family, &out->config, &out->rope, error));
+    AK_TRY(ak_arch_find(p, &out->arch, error));
+    AK_TRY(ak_spec_read_config(p, out->arch, &out->config, &out->rope, error));
     AK_TRY(ak_spec_validate_config(&out->config, &out->rope, error));
     return ak_spec_describe(p, out, error);
 }

@@ -4,7 +4,7 @@
 
 static const char *const names[] = { "xlm-roberta", "roberta", "camembert", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "roberta",
       .reads = "vocab_size=50265 hidden_size=768 pad_token_id=1 num_hidden_layers=12 "
                "num_attention_heads=12 intermediate_size=3072 hidden_act=gelu "
@@ -24,11 +24,11 @@ static const struct ak_family_keys keys[] = {
       .fixed = "attention.causal=false " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/bert_block.def"
 };
 
-const struct ak_family ak_family_roberta = {
+const struct ak_arch ak_arch_roberta = {
     .names = names,
     .description = "RoBERTa and XLM-RoBERTa, for embeddings",
     .gguf_name = "bert",
@@ -39,6 +39,6 @@ const struct ak_family ak_family_roberta = {
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .hf_padded_positions = true,
-    .head = AK_FAMILY_HEAD_CLASSIFIER,
+    .head = AK_ARCH_HEAD_CLASSIFIER,
     .emit = ak_build_encoder,
 };

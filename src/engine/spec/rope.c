@@ -69,12 +69,12 @@ static double scale_frequency(double frequency, uint32_t pair, const struct ak_s
 }
 
 /* Divides the frequencies by the elements of a tensor, if the file has it. */
-static ak_status divide_by_tensor(const struct ak_provider *p, const struct ak_family *family,
+static ak_status divide_by_tensor(const struct ak_provider *p, const struct ak_arch *arch,
                                   enum ak_role role, float *frequencies, uint32_t n_pairs,
                                   struct ak_error *error)
 {
     struct ak_view view;
-    if (!ak_family_find_weight(family, p, role, AK_ROLE_NO_LAYER, &view))
+    if (!ak_arch_find_weight(arch, p, role, AK_ROLE_NO_LAYER, &view))
         return AKUNU_OK;
     if (view.n_dims != 1 || view.cols != n_pairs || view.type != AK_QUANT_F32)
         return ak_fail(error, AKUNU_ERROR_FORMAT, "%s: %s of %u × %u; expected F32 of %u",
@@ -130,7 +130,7 @@ static ak_status divide_by_longrope(const struct ak_provider *p, const struct ak
                                     struct ak_error *error)
 {
     if (spec->config.naming == AK_PROVIDER_NAMING_GGUF)
-        return divide_by_tensor(p, spec->family,
+        return divide_by_tensor(p, spec->arch,
                                 is_long ? AK_ROLE_ROPE_FACTORS_LONG : AK_ROLE_ROPE_FACTORS_SHORT,
                                 frequencies, n_pairs, error);
     float *divisors = ak_alloc(n_pairs, sizeof *divisors);
@@ -187,9 +187,9 @@ static ak_status apply_divisors(const struct ak_provider *p, struct ak_spec *spe
     struct ak_view view;
     if ((spec->config.naming == AK_PROVIDER_NAMING_HF &&
          spec->rope.scaling == AK_SPEC_ROPE_LONGROPE) ||
-        ak_family_find_weight(spec->family, p, AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_NO_LAYER, &view))
+        ak_arch_find_weight(spec->arch, p, AK_ROLE_ROPE_FACTORS_LONG, AK_ROLE_NO_LAYER, &view))
         return apply_longrope(p, spec, n_pairs, error);
-    return divide_by_tensor(p, spec->family, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, n_pairs,
+    return divide_by_tensor(p, spec->arch, AK_ROLE_ROPE_FREQS, spec->inverse_frequencies, n_pairs,
                             error);
 }
 

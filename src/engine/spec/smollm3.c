@@ -5,7 +5,7 @@
 
 static const char *const names[] = { "smollm3", NULL };
 
-static const struct ak_family_keys keys[] = {
+static const struct ak_arch_keys keys[] = {
     { .types = "smollm3",
       .reads = "pad_token_id?=128004 vocab_size=128256 hidden_size=2048 intermediate_size=11008 "
                "num_hidden_layers=36 num_attention_heads=16 num_key_value_heads=4 "
@@ -18,7 +18,7 @@ static const struct ak_family_keys keys[] = {
     { .reads = AK_KEYS_GGUF_DECODER AK_KEYS_GGUF_WINDOW "no_rope_layer_interval " },
 };
 
-static const struct ak_family_rule weights[] = {
+static const struct ak_arch_rule weights[] = {
 #include "engine/spec/llama_block.def"
 };
 
@@ -109,7 +109,7 @@ static ak_status smollm3_describe(const struct ak_provider *p, const struct ak_s
     return AKUNU_OK;
 }
 
-const struct ak_family ak_family_smollm3 = {
+const struct ak_arch ak_arch_smollm3 = {
     .names = names,
     .description = "SmolLM3",
     .activation_key = "hidden_act",

@@ -1,5 +1,5 @@
 /* Names of tensors: GGUF's name of each role, and the prefixes of Hugging Face's. Names of Hugging
- * Face tensors depend on the architecture, so model families have them. */
+ * Face tensors depend on the architecture, so the architectures have them. */
 #include "files/weights/provider.h"
 
 #include <assert.h>

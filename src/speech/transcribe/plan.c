@@ -13,7 +13,7 @@
 enum { PROMPT_MAX = 1 << 16 };
 
 static ak_status read_language(const struct ak_speech_tokens *tokens,
-                               const struct akunu_transcription *asked,
+                               const struct akunu_transcription_params *asked,
                                struct ak_transcribe_plan *plan, struct ak_error *error)
 {
     const char *name = asked->language;
@@ -56,7 +56,7 @@ static ak_status encode_prompt(const struct ak_tokenizer *tokenizer, const char 
     return status;
 }
 
-static size_t list_temperatures(const struct akunu_transcription *asked, float *out)
+static size_t list_temperatures(const struct akunu_transcription_params *asked, float *out)
 {
     size_t n = 1;
     out[0] = asked->temperature;
@@ -76,7 +76,7 @@ static uint64_t frames_of(uint32_t milliseconds)
 }
 
 ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_speech_tokens *tokens,
-                                  const struct akunu_transcription *asked,
+                                  const struct akunu_transcription_params *asked,
                                   struct ak_transcribe_plan *plan, struct ak_error *error)
 {
     struct ak_speech_task *task = &plan->task;

@@ -22,7 +22,7 @@ struct ak_transcribe_plan {
  * AKUNU_ERROR_ARGUMENT: a language that the model does not know, a prompt that is too long, or more
  * positions than the encoder has. */
 ak_status ak_transcribe_plan_make(const struct ak_model *m, const struct ak_speech_tokens *tokens,
-                                  const struct akunu_transcription *asked,
+                                  const struct akunu_transcription_params *asked,
                                   struct ak_transcribe_plan *plan, struct ak_error *error);
 void ak_transcribe_plan_free(struct ak_transcribe_plan *plan); /* accepts zeros */
 

@@ -26,7 +26,7 @@ struct words {
 
 struct ak_stream {
     struct ak_session *s;
-    struct akunu_transcription asked;
+    struct akunu_transcription_params asked;
     uint32_t audio_context; /* asked for; 0: chosen */
     struct ak_transcribe_vad vad;
     akunu_words_fn *on_words;
@@ -252,7 +252,7 @@ static ak_status step(struct ak_stream *t)
 
 /* ---- The stream --------------------------------------------------------- */
 ak_status ak_stream_new(struct ak_session *s, unsigned rate,
-                        const struct akunu_transcription *asked,
+                        const struct akunu_transcription_params *asked,
                         const struct ak_transcribe_vad *vad, akunu_words_fn *on_words, void *user,
                         struct ak_stream **out, struct ak_error *error)
 {

@@ -10,7 +10,7 @@ struct ak_stream;
 
 /* The texts of `asked` stay the caller's. AKUNU_ERROR_ARGUMENT: the rate. */
 ak_status ak_stream_new(struct ak_session *s, unsigned rate,
-                        const struct akunu_transcription *asked,
+                        const struct akunu_transcription_params *asked,
                         const struct ak_transcribe_vad *vad, akunu_words_fn *on_words, void *user,
                         struct ak_stream **out, struct ak_error *error);
 /* Adds samples, and transcribes if enough are new. */

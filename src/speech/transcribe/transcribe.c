@@ -45,7 +45,7 @@ static ak_status open_setup(struct ak_transcribe_setup *t, size_t n, struct ak_e
     return AKUNU_OK;
 }
 
-uint32_t ak_transcribe_count_texts(const struct akunu_transcription *asked)
+uint32_t ak_transcribe_count_texts(const struct akunu_transcription_params *asked)
 {
     uint32_t n = asked->beams > 1 ? asked->beams : 1;
     bool samples = asked->temperature > 0.0f || asked->temperature_step > 0.0f;
@@ -176,7 +176,7 @@ static ak_status find_languages_of_speech(struct ak_transcribe_setup *t, struct 
 }
 
 ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio,
-                                  const struct akunu_transcription *asked,
+                                  const struct akunu_transcription_params *asked,
                                   const struct ak_transcribe_vad *vad, float *out, size_t n,
                                   struct ak_error *error)
 {

@@ -26,8 +26,8 @@ struct ak_transcribe_vad {
 
 struct ak_transcribe_clip {
     struct ak_audio *audio;
-    const struct akunu_transcription *asked; /* until the clip was handed over */
-    struct ak_transcribe_vad vad;            /* for the members of `asked` of that name */
+    const struct akunu_transcription_params *asked; /* until the clip was handed over */
+    struct ak_transcribe_vad vad;                   /* for the members of `asked` of that name */
     struct ak_transcribe_sink sink;
     uint64_t origin; /* first frame in the recording that it is a part of */
 };
@@ -44,7 +44,7 @@ ak_status ak_transcribe(struct ak_session *s, const struct ak_transcribe_clip *c
 
 /* As akunu_session_languages, with `vad` for the members of that name. */
 ak_status ak_transcribe_languages(struct ak_session *s, struct ak_audio *audio,
-                                  const struct akunu_transcription *asked,
+                                  const struct akunu_transcription_params *asked,
                                   const struct ak_transcribe_vad *vad, float *out, size_t n,
                                   struct ak_error *error);
 

@@ -19,7 +19,7 @@ struct ak_transcribe_setup {
 };
 
 /* Texts that a window needs at once. */
-uint32_t ak_transcribe_count_texts(const struct akunu_transcription *asked);
+uint32_t ak_transcribe_count_texts(const struct akunu_transcription_params *asked);
 
 /* As ak_transcribe_clips. */
 ak_status ak_transcribe_work(const struct ak_transcribe_setup *setup, ak_transcribe_next_fn *next,

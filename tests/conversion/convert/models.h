@@ -1,5 +1,5 @@
-/* Folders of Hugging Face models without meaning, by their family's table of weights, and their
- * conversion. */
+/* Folders of Hugging Face models without meaning, by their architecture's table of weights, and
+ * their conversion. */
 #ifndef AK_TESTS_CONVERSION_CONVERT_MODELS_H
 #define AK_TESTS_CONVERSION_CONVERT_MODELS_H
 
@@ -11,41 +11,41 @@
 #include "engine/spec/model.h"
 #include "tests/st_files.h"
 
-static inline const struct ak_family *family_of(const char *model_type)
+static inline const struct ak_arch *arch_of(const char *model_type)
 {
-    for (size_t i = 0; ak_family_list()[i]; i++)
-        for (const char *const *name = ak_family_list()[i]->names; *name; name++)
+    for (size_t i = 0; ak_arch_list()[i]; i++)
+        for (const char *const *name = ak_arch_list()[i]->names; *name; name++)
             if (strcmp(*name, model_type) == 0)
-                return ak_family_list()[i];
-    ck_abort_msg("no family %s", model_type);
+                return ak_arch_list()[i];
+    ck_abort_msg("no architecture %s", model_type);
 }
 
-static inline uint32_t rows_of(const struct ak_spec *spec, const struct ak_family_rule *rule)
+static inline uint32_t rows_of(const struct ak_spec *spec, const struct ak_arch_rule *rule)
 {
-    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
+    const struct ak_arch_merged_tensor *whole = ak_arch_find_merged(spec->arch, rule->role);
     uint32_t rows = 0;
     for (uint32_t i = 0; whole && i < whole->n_parts; i++)
-        rows += ak_spec_dim(spec, ak_family_find_rule(spec->family, whole->parts[i])->rows);
+        rows += ak_spec_dim(spec, ak_arch_find_rule(spec->arch, whole->parts[i])->rows);
     return whole ? rows : ak_spec_dim(spec, rule->rows);
 }
 
 /* Optional weights are left out, but for the table of token types. */
-static inline bool has_weight(const struct ak_spec *spec, const struct ak_family_rule *rule,
+static inline bool has_weight(const struct ak_spec *spec, const struct ak_arch_rule *rule,
                               int layer)
 {
-    const struct ak_family_merged_tensor *whole = ak_family_find_merged(spec->family, rule->role);
+    const struct ak_arch_merged_tensor *whole = ak_arch_find_merged(spec->arch, rule->role);
     bool recurrent = layer >= 0 && ak_spec_is_recurrent(&spec->config, layer);
-    if (rule->need == AK_FAMILY_OPTIONAL && rule->role != AK_ROLE_TOKEN_TYPE_EMBEDDING)
+    if (rule->need == AK_ARCH_OPTIONAL && rule->role != AK_ROLE_TOKEN_TYPE_EMBEDDING)
         return false;
-    if (rule->need == AK_FAMILY_OUTPUT_OR_TIED || (whole && whole->parts[0] != rule->role))
+    if (rule->need == AK_ARCH_OUTPUT_OR_TIED || (whole && whole->parts[0] != rule->role))
         return false;
-    return !(rule->need == AK_FAMILY_ATTENTION_ONLY && recurrent) &&
-           !(rule->need == AK_FAMILY_RECURRENT_ONLY && !recurrent);
+    return !(rule->need == AK_ARCH_ATTENTION_ONLY && recurrent) &&
+           !(rule->need == AK_ARCH_RECURRENT_ONLY && !recurrent);
 }
 
 /* The stored shape, "rows, cols"; kernels of convolutions have other dimensions than the matrices
  * that binding makes of them. Returns the number of elements. */
-static inline uint32_t print_shape(const struct ak_spec *spec, const struct ak_family_rule *rule,
+static inline uint32_t print_shape(const struct ak_spec *spec, const struct ak_arch_rule *rule,
                                    char text[64])
 {
     const struct ak_spec_config *c = &spec->config;
@@ -72,8 +72,8 @@ static inline void write_weights(const struct test_folder *folder, const struct 
     char name[AK_ROLE_NAME_BYTES], text[64];
     int n_layers = (int)(spec->config.n_layers + spec->config.n_encoder_layers);
     for (int layer = AK_ROLE_NO_LAYER; layer < n_layers; layer++)
-        for (uint32_t i = 0; i < spec->family->n_weights; i++) {
-            const struct ak_family_rule *rule = &spec->family->weights[i];
+        for (uint32_t i = 0; i < spec->arch->n_weights; i++) {
+            const struct ak_arch_rule *rule = &spec->arch->weights[i];
             if (ak_role_has_layer(rule->role) != (layer != AK_ROLE_NO_LAYER) ||
                 (layer >= 0 && (uint32_t)layer >= ak_spec_role_layers(spec, rule->role)) ||
                 !has_weight(spec, rule, layer))

@@ -501,11 +501,11 @@ static const struct {
 };
 enum { N_VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
 
-/* An encoder of one layer without meaning, by its family's table of weights. */
+/* An encoder of one layer without meaning, by its architecture's table of weights. */
 static void write_encoder(const struct test_folder *folder, const char *model_type,
                           uint32_t n_vocab)
 {
-    struct ak_spec spec = { .family = family_of(model_type),
+    struct ak_spec spec = { .arch = arch_of(model_type),
                             .config = { .n_layers = 1,
                                         .width = 8,
                                         .n_heads = 2,

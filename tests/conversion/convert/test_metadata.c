@@ -223,7 +223,7 @@ enum { N_DECODERS = sizeof decoders / sizeof *decoders };
 
 static void write_decoder(int i, const char *more)
 {
-    struct ak_spec spec = { .family = family_of(decoders[i].model_type),
+    struct ak_spec spec = { .arch = arch_of(decoders[i].model_type),
                             .config = { .n_layers = decoders[i].n_layers,
                                         .width = 8,
                                         .n_heads = 4,

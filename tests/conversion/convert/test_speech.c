@@ -131,7 +131,7 @@ static const char config[] =
 static void write_folder(const struct test_folder *folder, const char *heads)
 {
     char text[256];
-    struct ak_spec spec = { .family = NULL };
+    struct ak_spec spec = { .arch = NULL };
     struct ak_error error;
     test_write_text(folder, "config.json", config);
     snprintf(text, sizeof text, "{\"alignment_heads\": %s}", heads);
@@ -194,7 +194,7 @@ static void read_heads(const struct test_folder *folder, const char *heads, char
                        uint32_t *n_foreign)
 {
     char text[256];
-    struct ak_spec spec = { .family = NULL };
+    struct ak_spec spec = { .arch = NULL };
     struct ak_error error = { 0 };
     snprintf(text, sizeof text, "{\"alignment_heads\": %s}", heads);
     test_write_text(folder, "generation_config.json", text);

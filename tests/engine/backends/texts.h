@@ -55,8 +55,8 @@ static inline void embed(struct ak_model *model, const akunu_token *ids, float *
     struct ak_session *session = open_session(model);
     struct ak_error error = { 0 };
     struct akunu_ids texts[2] = { { ids, 20 }, { ids + 7, 11 } };
-    struct akunu_embedding embedding;
-    akunu_embedding_default(&embedding, sizeof embedding);
+    struct akunu_embedding_params embedding;
+    akunu_embedding_params_default(&embedding, sizeof embedding);
     fine(ak_session_embed(session, texts, NULL, 2, &embedding, out, &error), &error);
     ak_session_free(session);
 }

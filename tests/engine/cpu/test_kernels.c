@@ -1,4 +1,4 @@
-/* Every kernel of every bundle that this machine can run gives the bits of its
+/* Every kernel of every ISA that this machine can run gives the bits of its
  * scalar counterpart, and the packed layout loses nothing. */
 #include "tests/test.h"
 #include <float.h>
@@ -146,11 +146,11 @@ static void expect_floats(const float *got, const float *want, size_t n, const c
                          (double)got[i], (double)want[i]);
 }
 
-/* Bundle `isa` and the scalar one. False: not usable here. */
-static bool bundles(int isa, struct ak_cpu_kernels *tested, struct ak_cpu_kernels *scalar)
+/* ISA `isa` and the scalar one. False: not usable here. */
+static bool fill_both(int isa, struct ak_cpu_kernels *tested, struct ak_cpu_kernels *scalar)
 {
     random_state = 0x9e3779b97f4a7c15u + (uint64_t)isa;
-    if (!fill_bundle(isa, tested))
+    if (!fill_isa(isa, tested))
         return false;
     ak_cpu_fill_kernels(AK_CPU_ISA_SCALAR, scalar);
     return true;
@@ -475,7 +475,7 @@ static float *make_activations(enum activations kind, size_t n)
 START_TEST(quantize_is_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (int kind = 0; kind < A_COUNT; kind++) {
         for (size_t n = 32; n <= 1024; n += n < 256 ? 32 : 256) {
@@ -588,7 +588,7 @@ START_TEST(products_are_scalar)
     static const size_t ks[] = { 32, 64, 224, 256, 288, 384, 576, 512, 768 };
     struct ak_cpu_kernels tested, scalar;
     int isa = _i / N_TILED;
-    if (!bundles(isa, &tested, &scalar))
+    if (!fill_both(isa, &tested, &scalar))
         return;
     enum ak_quant_type type = tiled_types[_i % N_TILED];
     enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
@@ -619,7 +619,7 @@ START_TEST(slices_are_the_tiles)
 {
     enum { ROWS = AK_SLICES_ROWS + 20 }; /* two groups, the second one with part of a tile row */
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     random_state = 4711;
     for (size_t k = AK_BLOCK_K; k <= 2 * AK_TILE_K + 3 * AK_BLOCK_K; k += AK_BLOCK_K) {
@@ -680,7 +680,7 @@ START_TEST(products_do_not_saturate)
     static const enum weights weights[] = { W_ZERO_BITS, W_ONE_BITS, W_MIN_BYTES, W_MAX_BYTES };
     static const enum activations activations[] = { A_MIN, A_MAX, A_EXTREME };
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i / N_TILED, &tested, &scalar))
+    if (!fill_both(_i / N_TILED, &tested, &scalar))
         return;
     enum ak_quant_type type = tiled_types[_i % N_TILED];
     enum ak_cpu_act_format format = ak_cpu_type_act_format(type);
@@ -743,7 +743,7 @@ END_TEST
 START_TEST(dot_rows_is_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t rows = 1; rows <= 17; rows++) {
         for (size_t n = 1; n <= 17; n += n < 9 ? 1 : 4) {
@@ -819,7 +819,7 @@ static float *stored_products(const struct ak_cpu_kernels *scalar, enum ak_quant
 START_TEST(stored_rows_are_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t i = 0; i < N_STORED; i++) {
         enum ak_quant_type type = stored_types[i];
@@ -852,7 +852,7 @@ END_TEST
 START_TEST(panels_are_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel_f32)
+    if (!fill_both(_i, &tested, &scalar) || !tested.dot_panel_f32)
         return;
     for (size_t rows = 1; rows <= AK_PANEL_ROWS_MAX; rows += rows % 8 < 2 ? 1 : 6) {
         for (size_t n = 1; n <= 53; n += n < 13 ? 1 : 20) {
@@ -913,7 +913,7 @@ static void round_rows(enum ak_quant_type type, uint8_t *stored, size_t n)
 START_TEST(bf16_panels_are_near)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel_bf16)
+    if (!fill_both(_i, &tested, &scalar) || !tested.dot_panel_bf16)
         return;
     for (size_t rows = 1; rows <= tested.panel_bf16_max; rows += rows < 8 ? 1 : 9) {
         for (size_t n = 1; n <= 49; n += n < 9 ? 1 : 8) {
@@ -972,7 +972,7 @@ START_TEST(bf16_products_stand_alone)
 {
     enum { N = 53 };
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.dot_panel_bf16)
+    if (!fill_both(_i, &tested, &scalar) || !tested.dot_panel_bf16)
         return;
     size_t k = 32 * 35, rows = tested.panel_bf16_max;
     uint8_t *stored = random_stored(AK_QUANT_BF16, rows, k, k * sizeof(uint16_t));
@@ -1089,7 +1089,7 @@ static void expect_conv(const struct ak_cpu_kernels *tested, const struct ak_cpu
 START_TEST(delta_rule_is_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t n = AK_DELTA_STEP; n <= AK_DELTA_COLUMNS_MAX; n += AK_DELTA_STEP)
         for (size_t rows = 1; rows <= 128; rows += rows < 3 ? 1 : 125) {
@@ -1148,7 +1148,7 @@ END_TEST
 START_TEST(elementwise_is_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t n = 1; n < 600; n += n < 70 ? 1 : 101) {
         float *x = wild_floats(n), *y = wild_floats(n), *a = copy_floats(y, n),
@@ -1221,7 +1221,7 @@ START_TEST(gelu_is_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
     enum { STEPS = 20000, N = 2 * STEPS + 1 };
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     float *x = exact(N * sizeof *x), *up = random_floats(N), *got = exact(N * sizeof *got),
           *want = exact(N * sizeof *want);
@@ -1295,7 +1295,7 @@ END_TEST
 START_TEST(norms_are_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t n = 1; n < 1600; n += n < 70 ? 1 : 158) {
         for (int wild = 0; wild < 2; wild++) {
@@ -1321,7 +1321,7 @@ END_TEST
 START_TEST(rope_is_scalar)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t dims = 2; dims <= 256; dims += dims < 80 ? 2 : 16) {
         for (int interleaved = 0; interleaved < 2; interleaved++) {
@@ -1343,7 +1343,7 @@ END_TEST
 START_TEST(dequantize_is_the_reference)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     enum { ALL = 65536 };
     uint16_t *halves = exact(ALL * sizeof *halves);
@@ -1377,7 +1377,7 @@ START_TEST(e4m3_is_the_reference)
     struct ak_cpu_kernels tested, scalar;
     struct ak_quant_block_f8 blocks[BLOCKS];
     float got[BLOCKS * ELEMS], want[BLOCKS * ELEMS];
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (int i = 0; i < BLOCKS; i++) {
         blocks[i].d = scales[i / 2];
@@ -1395,7 +1395,7 @@ START_TEST(dequantized_blocks_are_the_reference)
     static const enum weights kinds[] = { W_RANDOM, W_LARGE_SCALES, W_SMALL_SCALES, W_MIN_BYTES,
                                           W_MAX_BYTES };
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (int type = 0; type < AK_QUANT_COUNT; type++) {
         const struct ak_quant_info *info = ak_quant_info((enum ak_quant_type)type);
@@ -1540,7 +1540,7 @@ START_TEST(q8_0_values_are_scalar)
 {
     static const size_t dims[] = { 32, 64, 96, 128, 256 };
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar) || !tested.attn_pv_q8_0)
+    if (!fill_both(_i, &tested, &scalar) || !tested.attn_pv_q8_0)
         return;
     for (size_t j = 0; j < sizeof dims / sizeof *dims; j++)
         for (size_t rows = 1; rows <= 32; rows += rows < 10 ? 1 : 11)
@@ -1552,7 +1552,7 @@ START_TEST(attention_is_scalar)
 {
     static const size_t dims[] = { 1, 2, 8, 15, 16, 24, 32, 40, 64, 80, 96, 112, 128, 256 };
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t j = 0; j < sizeof dims / sizeof *dims; j++)
         for (size_t rows = 1; rows <= 32; rows += rows < 10 ? 1 : 11)
@@ -1565,7 +1565,7 @@ END_TEST
 START_TEST(attention_is_scalar_for_every_range)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (int i = 0; i < 100; i++)
         check_page(&tested, &scalar, 16, i % 2, 1 + random_below(9), Q_ORDINARY);
@@ -1577,7 +1577,7 @@ START_TEST(attn_merge_is_scalar)
     static const float maxima[] = { -INFINITY, -3.0f, 0.0f, 2.5f, 200.0f, INFINITY, NAN };
     enum { N = sizeof maxima / sizeof *maxima };
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     for (size_t dim = 1; dim <= 130; dim += dim < 40 ? 1 : 17) {
         for (int i = 0; i < N * N; i++) {
@@ -1601,7 +1601,7 @@ END_TEST
 START_TEST(probes_count)
 {
     struct ak_cpu_kernels tested, scalar;
-    if (!bundles(_i, &tested, &scalar))
+    if (!fill_both(_i, &tested, &scalar))
         return;
     uint8_t *memory = exact(4096);
     uint64_t sink, once = tested.probe_int8(1, &sink);
@@ -1612,9 +1612,9 @@ START_TEST(probes_count)
 }
 END_TEST
 
-/* The best bundle is the last usable one, and names go both ways. What is not usable is missing
+/* The best ISA is the last usable one, and names go both ways. What is not usable is missing
  * from the build, or else from the machine. */
-START_TEST(bundles_have_names)
+START_TEST(isas_have_names)
 {
     static const bool built[] = {
 #define HAVE_AK_SCALAR 1
@@ -1652,15 +1652,15 @@ int main(void)
     tcase_add_loop_test(layout, layout_keeps_every_byte, 0, N_TILED);
     tcase_add_loop_test(layout, layout_dequantizes_as_stored, 0, N_TILED);
     tcase_add_test(layout, layout_agrees_with_kernels);
-    tcase_add_test(layout, bundles_have_names);
+    tcase_add_test(layout, isas_have_names);
     suite_add_tcase(suite, layout);
-    /* the loop's index is the bundle; for products, times the type */
+    /* the loop's index is the ISA; for products, times the type */
     TCase *kernels = tcase_create("kernels");
     tcase_add_loop_test(kernels, quantize_is_scalar, 1, AK_CPU_ISA_COUNT);
-    tcase_add_loop_test(kernels, products_are_scalar, N_TILED, N_BUNDLES * N_TILED);
-    tcase_add_loop_test(kernels, products_do_not_saturate, N_TILED, N_BUNDLES * N_TILED);
+    tcase_add_loop_test(kernels, products_are_scalar, N_TILED, N_ISAS * N_TILED);
+    tcase_add_loop_test(kernels, products_do_not_saturate, N_TILED, N_ISAS * N_TILED);
     tcase_add_loop_test(kernels, scalar_products_are_right, 0, N_TILED);
-    tcase_add_loop_test(kernels, slices_are_the_tiles, 0, N_BUNDLES);
+    tcase_add_loop_test(kernels, slices_are_the_tiles, 0, N_ISAS);
     tcase_add_loop_test(kernels, dot_rows_is_scalar, 1, AK_CPU_ISA_COUNT);
     tcase_add_loop_test(kernels, stored_rows_are_scalar, 1, AK_CPU_ISA_COUNT);
     tcase_add_loop_test(kernels, e4m3_is_the_reference, 1, AK_CPU_ISA_COUNT);

@@ -565,7 +565,7 @@ static const struct slot {
 START_TEST(hashes)
 {
     struct ak_cpu_kernels kernels;
-    if (!fill_bundle(_i, &kernels))
+    if (!fill_isa(_i, &kernels))
         return;
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
         uint64_t hash = slots[i].run(&kernels, slots[i].type);
@@ -580,7 +580,7 @@ int main(void)
     Suite *suite = suite_create("kernels_hash");
     TCase *tests = tcase_create("hashes");
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, hashes, 0, N_BUNDLES);
+    tcase_add_loop_test(tests, hashes, 0, N_ISAS);
     suite_add_tcase(suite, tests);
     return test_run(suite);
 }

@@ -32,8 +32,8 @@ struct fixture {
     struct akunu_model *model;
     const struct akunu_tokenizer *tokenizer;
     struct akunu_session *session;
-    struct akunu_sampling sampling;
-    struct akunu_generation params;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params;
     struct golden_text text;
     struct heard heard;
     struct akunu_result result;
@@ -53,8 +53,8 @@ static struct fixture *set_up(const char *name, uint32_t context)
     f->session = akunu_session_new(f->model, &params);
     ck_assert_msg(f->session != NULL, "%s", akunu_last_error());
     golden_read_text(name, &f->text);
-    akunu_generation_default(&f->params, sizeof f->params);
-    akunu_sampling_default(&f->sampling, sizeof f->sampling);
+    akunu_generation_params_default(&f->params, sizeof f->params);
+    akunu_sampling_params_default(&f->sampling, sizeof f->sampling);
     f->params.sampling = &f->sampling;
     f->params.max_tokens = -1;
     f->params.speculation = AKUNU_SPECULATION_NONE;

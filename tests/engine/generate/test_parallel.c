@@ -19,11 +19,11 @@ static bool on_piece(size_t index, akunu_token token, const char *text, size_t n
     return reported->n != reported->stop_after;
 }
 
-static struct akunu_generation params_of(int mode, struct akunu_sampling *sampling)
+static struct akunu_generation_params params_of(int mode, struct akunu_sampling_params *sampling)
 {
-    struct akunu_generation params;
-    akunu_generation_default(&params, sizeof params);
-    akunu_sampling_default(sampling, sizeof *sampling);
+    struct akunu_generation_params params;
+    akunu_generation_params_default(&params, sizeof params);
+    akunu_sampling_params_default(sampling, sizeof *sampling);
     params.sampling = sampling;
     params.max_tokens = 30;
     sampling->seed = 40;
@@ -65,8 +65,8 @@ START_TEST(as_if_alone)
     for (int mode = 0; mode < MODES; mode++) {
         if (mode > 0 && !test_is_full() && mode != 1 + _i % (MODES - 1))
             continue;
-        struct akunu_sampling sampling;
-        struct akunu_generation params = params_of(mode, &sampling);
+        struct akunu_sampling_params sampling;
+        struct akunu_generation_params params = params_of(mode, &sampling);
         struct reported completions[COMPLETIONS] = { { 0 } };
         struct akunu_result results[COMPLETIONS];
         akunu_sequence sequences[COMPLETIONS] = { akunu_sequence_new(session) };
@@ -120,8 +120,8 @@ START_TEST(one_completion)
     struct akunu_session *session = open_session(model, 256);
     for (int mode = 0; mode < MODES; mode++)
         for (int64_t n = 1; n <= 11; n += 10) {
-            struct akunu_sampling sampling;
-            struct akunu_generation params = params_of(mode, &sampling);
+            struct akunu_sampling_params sampling;
+            struct akunu_generation_params params = params_of(mode, &sampling);
             struct reported got = { 0 }, alone = { 0 };
             struct akunu_result result = { .size = sizeof result };
             akunu_sequence sequences[2] = { akunu_sequence_new(session),
@@ -159,8 +159,8 @@ START_TEST(one_prefill)
     golden_read_text("qwen2", &text);
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 256);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(1, &sampling);
     struct akunu_counters counters;
     struct reported completions[COMPLETIONS] = { { 0 } };
     akunu_sequence sequences[COMPLETIONS] = { akunu_sequence_new(session) };
@@ -187,8 +187,8 @@ START_TEST(full_context)
     golden_read_text("qwen2", &text);
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 70);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(1, &sampling);
     struct reported completions[COMPLETIONS] = { { 0 } };
     struct akunu_result results[COMPLETIONS];
     akunu_sequence sequences[COMPLETIONS] = { akunu_sequence_new(session) };
@@ -217,8 +217,8 @@ START_TEST(earlier_text_counts)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 512);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, &sampling);
     struct reported completions[COMPLETIONS] = { { 0 } };
     akunu_sequence sequences[2] = { akunu_sequence_new(session) };
     akunu_token even[GOLDEN_VOCAB / 2], prompt = 1;
@@ -270,8 +270,8 @@ START_TEST(held_text_is_told)
 {
     struct akunu_model *model = golden_load("qwen2", NULL);
     struct akunu_session *session = open_session(model, 256);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, &sampling);
     struct text_reported whole = { 0 }, withheld = { 0 };
     struct golden_text text;
     char stop[4] = "";
@@ -313,8 +313,8 @@ static void check_refused(struct akunu_session *session, akunu_sequence first, s
                           const char *said)
 {
     akunu_sequence sequences[100] = { first };
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(1, &sampling);
     struct reported completions[COMPLETIONS] = { { 0 } };
     params.on_piece = NULL;
     params.cancel = at_once;
@@ -349,8 +349,8 @@ START_TEST(refused)
     ck_assert_int_eq(akunu_sequence_length(session, sequence), 0);
 
     akunu_sequence sequences[COMPLETIONS] = { sequence };
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(1, &sampling);
     struct reported completions[COMPLETIONS] = { { 0 } };
     params.on_piece = on_piece;
     params.cancel = at_once;

@@ -144,8 +144,8 @@ static bool on_piece(size_t index, akunu_token token, const char *piece, size_t 
 struct fixture {
     struct akunu_model *model;
     struct akunu_session *session;
-    struct akunu_sampling sampling;
-    struct akunu_generation params;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params;
     struct akunu_reasoning reasoning;
     struct golden_text text;
 };
@@ -159,8 +159,8 @@ static void set_up(struct fixture *f)
     f->session = akunu_session_new(f->model, &params);
     ck_assert_msg(f->session != NULL, "%s", akunu_last_error());
     golden_read_text("qwen2", &f->text);
-    akunu_generation_default(&f->params, sizeof f->params);
-    akunu_sampling_default(&f->sampling, sizeof f->sampling);
+    akunu_generation_params_default(&f->params, sizeof f->params);
+    akunu_sampling_params_default(&f->sampling, sizeof f->sampling);
     akunu_reasoning_default(&f->reasoning, sizeof f->reasoning);
     ck_assert_int_eq(f->reasoning.budget, -1);
     f->params.sampling = &f->sampling;

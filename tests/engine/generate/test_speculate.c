@@ -40,7 +40,7 @@ static size_t prompt_of(const char *name, akunu_token ids[4 * GOLDEN_TOKENS])
 }
 
 static void generate(struct akunu_session *session, const char *name,
-                     const struct akunu_generation *params, size_t stop_after,
+                     const struct akunu_generation_params *params, size_t stop_after,
                      enum akunu_status expected, struct reported *reported)
 {
     akunu_token ids[4 * GOLDEN_TOKENS];
@@ -48,7 +48,7 @@ static void generate(struct akunu_session *session, const char *name,
     akunu_sequence sequence = akunu_sequence_new(session);
     *reported = (struct reported){ .stop_after = stop_after,
                                    .result = { .size = sizeof reported->result } };
-    struct akunu_generation own = *params;
+    struct akunu_generation_params own = *params;
     own.on_piece = on_piece;
     own.user = reported;
     enum akunu_status status = akunu_session_generate(
@@ -73,11 +73,12 @@ static void check_same(const struct reported *got, const struct reported *expect
 /* Greedy, all samplers of the defaults, penalties, and tokens sampled by the backend; low enough a
  * temperature that texts repeat. */
 enum { MODES = 4 };
-static struct akunu_generation params_of(int mode, int seed, struct akunu_sampling *sampling)
+static struct akunu_generation_params params_of(int mode, int seed,
+                                                struct akunu_sampling_params *sampling)
 {
-    struct akunu_generation params;
-    akunu_generation_default(&params, sizeof params);
-    akunu_sampling_default(sampling, sizeof *sampling);
+    struct akunu_generation_params params;
+    akunu_generation_params_default(&params, sizeof params);
+    akunu_sampling_params_default(sampling, sizeof *sampling);
     params.sampling = sampling;
     params.max_tokens = 60;
     sampling->seed = (uint64_t)seed;
@@ -118,8 +119,8 @@ START_TEST(same_text)
             if (mode > 0 && !test_is_full() &&
                 (mode - 1 != _i % (MODES - 1) || seed - 1 != _i / (MODES - 1) % 2))
                 continue;
-            struct akunu_sampling sampling;
-            struct akunu_generation params = params_of(mode, seed, &sampling);
+            struct akunu_sampling_params sampling;
+            struct akunu_generation_params params = params_of(mode, seed, &sampling);
             struct reported with, without;
             params.speculation = AKUNU_SPECULATION_NONE;
             generate(session, name, &params, 0, AKUNU_OK, &without);
@@ -150,8 +151,8 @@ START_TEST(same_text_of_caches)
 {
     struct akunu_model *model = golden_load("qwen3", NULL);
     struct akunu_session *session = golden_session(model, 2, 64, (enum akunu_kv_type)_i);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, 1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, 1, &sampling);
     struct reported with, without;
     params.speculation = AKUNU_SPECULATION_NONE;
     params.max_tokens = 120; /* over the end of a page */
@@ -176,8 +177,8 @@ START_TEST(stops)
     uint64_t n_accepted = 0;
     for (size_t n = 1; n < (test_is_full() ? 40 : 20); n++)
         for (int by_length = 0; by_length < 2; by_length++) {
-            struct akunu_sampling sampling;
-            struct akunu_generation params = params_of(0, 1, &sampling);
+            struct akunu_sampling_params sampling;
+            struct akunu_generation_params params = params_of(0, 1, &sampling);
             struct reported with, without;
             params.max_tokens = by_length ? (int64_t)n : 60;
             params.speculation = AKUNU_SPECULATION_NONE;
@@ -210,8 +211,8 @@ START_TEST(full_context)
                              *draft = golden_session(model, 1, 64, AKUNU_KV_F16);
         struct golden_text text;
         struct reported with, without;
-        struct akunu_sampling sampling;
-        struct akunu_generation params = params_of(0, 1, &sampling);
+        struct akunu_sampling_params sampling;
+        struct akunu_generation_params params = params_of(0, 1, &sampling);
         akunu_sequence other = akunu_sequence_new(session);
         size_t last;
         golden_read_text("qwen2", &text);
@@ -249,8 +250,8 @@ START_TEST(full_context_by_lookup)
     struct akunu_session_params session_params = golden_params(2, 64, AKUNU_KV_F16);
     session_params.context = 90; /* in the middle of a page */
     struct akunu_session *session = akunu_session_new(model, &session_params);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, 1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, 1, &sampling);
     struct reported reported;
     params.max_tokens = -1;
     params.speculation = AKUNU_SPECULATION_NGRAM;
@@ -279,8 +280,8 @@ START_TEST(fewest_lookups)
     for (uint32_t n = 3; n <= AK_SKINNY_MAX; n++)
         session->inner->cost_model.seconds[n] = 1e9;
     for (uint32_t draft_min = 1; draft_min <= 2; draft_min++) {
-        struct akunu_sampling sampling;
-        struct akunu_generation params = params_of(0, 1, &sampling);
+        struct akunu_sampling_params sampling;
+        struct akunu_generation_params params = params_of(0, 1, &sampling);
         struct ak_gen_speculation s = { 0 };
         struct ak_gen_draft proposal;
         struct ak_error error;
@@ -314,8 +315,8 @@ START_TEST(draft_models)
         for (int only = 0; only < 2; only++) {
             if (only == mode % 2 && !test_is_full())
                 continue;
-            struct akunu_sampling sampling;
-            struct akunu_generation params = params_of(mode, 3, &sampling);
+            struct akunu_sampling_params sampling;
+            struct akunu_generation_params params = params_of(mode, 3, &sampling);
             struct reported with, without;
             params.speculation = AKUNU_SPECULATION_NONE;
             generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
@@ -349,8 +350,8 @@ START_TEST(short_draft)
     small.max_sequences = 1;
     struct akunu_session *session = golden_session(model, 2, 64, AKUNU_KV_F16),
                          *draft = akunu_session_new(model, &small);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, 3, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, 3, &sampling);
     struct reported with, without;
     params.speculation = AKUNU_SPECULATION_NONE;
     generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
@@ -382,8 +383,8 @@ START_TEST(limits)
         { 1, 0, 0.0f, true }, { 100, 0, 0.0f, true }, { 4, 4, 0.0f, true },
         { 0, 3, 0.0f, true }, { 2, 3, 0.0f, false },  { 0, 0, 1.1f, false },
     };
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, 3, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, 3, &sampling);
     struct reported with, without;
     params.speculation = AKUNU_SPECULATION_NONE;
     generate(session, "qwen2", &params, 0, AKUNU_OK, &without);
@@ -406,8 +407,9 @@ START_TEST(limits)
 }
 END_TEST
 
-static void check_refused(struct akunu_session *session, const struct akunu_generation *params,
-                          enum akunu_status status, const char *said)
+static void check_refused(struct akunu_session *session,
+                          const struct akunu_generation_params *params, enum akunu_status status,
+                          const char *said)
 {
     struct reported reported;
     generate(session, "qwen2", params, 0, status, &reported);
@@ -425,8 +427,8 @@ START_TEST(refused)
     struct akunu_session *foreign = golden_session(other, 1, 64, AKUNU_KV_F16),
                          *good = golden_session(model, 1, 64, AKUNU_KV_F16),
                          *named = golden_session(llama, 1, 64, AKUNU_KV_F16);
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, 1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, 1, &sampling);
     params.speculation = (enum akunu_speculation)9;
     check_refused(session, &params, AKUNU_ERROR_ARGUMENT, "speculation is 9");
     params.speculation = AKUNU_SPECULATION_DRAFT;
@@ -518,8 +520,8 @@ END_TEST
 static void begin(struct akunu_session *session, enum akunu_speculation kind,
                   struct ak_draft_model *draft, struct ak_gen_speculation *s)
 {
-    struct akunu_sampling sampling;
-    struct akunu_generation params = params_of(0, 1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params params = params_of(0, 1, &sampling);
     struct ak_error error;
     params.speculation = kind;
     ck_assert_int_eq(ak_gen_speculation_begin(session->inner, &params, draft, s, &error), AKUNU_OK);

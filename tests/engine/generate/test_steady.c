@@ -202,7 +202,7 @@ static bool on_cancel(void *user)
 }
 
 /* Greedy; filtered with penalties; sampled by the backend. */
-static void set_mode(int mode, struct akunu_sampling *sampling)
+static void set_mode(int mode, struct akunu_sampling_params *sampling)
 {
     sampling->seed = 12;
     sampling->ignore_end = mode < 2;
@@ -224,14 +224,14 @@ START_TEST(generating)
 {
     const struct golden *golden = golden_at(_i % golden_count());
     struct golden_text text;
-    struct akunu_generation params;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params params;
+    struct akunu_sampling_params sampling;
     int n = 0;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     struct akunu_session *session = golden_session(model, 2, 16, AKUNU_KV_F16);
-    akunu_generation_default(&params, sizeof params);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&params, sizeof params);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     params.sampling = &sampling;
     params.max_tokens = BEFORE + COUNTED + 2;
     set_mode(_i / golden_count(), &sampling);
@@ -254,11 +254,11 @@ START_TEST(by_hand)
 {
     const struct golden *golden = golden_at(_i);
     struct golden_text text;
-    struct akunu_sampling sampling;
+    struct akunu_sampling_params sampling;
     golden_read_text(golden->name, &text);
     struct akunu_model *model = golden_load(golden->name, NULL);
     struct akunu_session *session = golden_session(model, 2, 16, AKUNU_KV_F16);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     sampling.repeat_penalty = 1.2f;
     struct akunu_sampler *sampler = akunu_sampler_new(model, &sampling);
     akunu_sequence first = akunu_sequence_new(session);

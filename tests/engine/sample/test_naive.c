@@ -124,17 +124,17 @@ END_TEST
 /* ---- Tokens of the context ---------------------------------------------- */
 enum { VOCAB = 6, ACCEPTED = 60 };
 
-static struct akunu_sampling off(void)
+static struct akunu_sampling_params off(void)
 {
-    struct akunu_sampling p;
-    akunu_sampling_default(&p, sizeof p);
+    struct akunu_sampling_params p;
+    akunu_sampling_params_default(&p, sizeof p);
     p.temperature = 0.0f;
     p.repeat_penalty = 1.0f;
     p.seed = 1;
     return p;
 }
 
-static struct ak_sampler *new_sampler(const struct akunu_sampling *params)
+static struct ak_sampler *new_sampler(const struct akunu_sampling_params *params)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
@@ -155,7 +155,7 @@ START_TEST(counted_penalties)
     struct ak_random random, *r = &random;
     ak_random_seed(r, 5);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct akunu_sampling p = off();
+        struct akunu_sampling_params p = off();
         int32_t tokens[ACCEPTED];
         p.repeat_penalty = cases[i].repeat;
         p.presence_penalty = cases[i].presence;
@@ -188,7 +188,8 @@ END_TEST
 
 /* For each earlier place whose last tokens are those of the end, `allowed` or more of them: the
  * token after it loses multiplier · base^(length − allowed), of several places the longest. */
-static void apply_dry(const struct akunu_sampling *p, const int32_t *tokens, int n, float *logits)
+static void apply_dry(const struct akunu_sampling_params *p, const int32_t *tokens, int n,
+                      float *logits)
 {
     int first = n > p->dry_penalty_last_n ? n - p->dry_penalty_last_n : 0;
     int longest[VOCAB];
@@ -213,7 +214,7 @@ START_TEST(dry_repetitions)
     struct ak_random random, *r = &random;
     ak_random_seed(r, 6);
     for (int round = 0; round < 240; round++) {
-        struct akunu_sampling p = off();
+        struct akunu_sampling_params p = off();
         int32_t tokens[ACCEPTED];
         p.dry_multiplier = 0.5f;
         p.dry_base = 2.0f; /* powers are exact */
@@ -250,7 +251,7 @@ START_TEST(longest_penalty)
                   { 1.0f, 3.0f, -3.0f },
                   { 2.0f, -4.0f, INFINITY } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct akunu_sampling p = off();
+        struct akunu_sampling_params p = off();
         float logits[VOCAB] = { 0 };
         p.dry_multiplier = cases[i].multiplier;
         p.dry_base = cases[i].base;

@@ -22,7 +22,7 @@ struct table {
 
 struct golden_case {
     char table[16];
-    struct akunu_sampling params;
+    struct akunu_sampling_params params;
     uint32_t n_accepted, n_left;
     int32_t accepted[16];
     int32_t left[TOKENS_MAX];
@@ -51,7 +51,7 @@ static void read_table(FILE *f, struct table *t)
 static bool read_case(FILE *f, struct golden_case *c)
 {
     memset(c, 0, sizeof *c);
-    struct akunu_sampling *p = &c->params;
+    struct akunu_sampling_params *p = &c->params;
     p->size = sizeof *p;
     p->seed = 4711;
     int n = fscanf(f, " case %15s %d %f %f %f %f %d %f %f %u", c->table, &p->top_k, &p->top_p,
@@ -69,7 +69,7 @@ static bool read_case(FILE *f, struct golden_case *c)
     return true;
 }
 
-static struct ak_sampler *new_sampler(const struct akunu_sampling *params, uint32_t n_vocab)
+static struct ak_sampler *new_sampler(const struct akunu_sampling_params *params, uint32_t n_vocab)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
@@ -174,13 +174,13 @@ START_TEST(equals_llama_cpp)
 END_TEST
 
 /* ---- By hand ------------------------------------------------------------ */
-static struct akunu_sampling bare(float temperature)
+static struct akunu_sampling_params bare(float temperature)
 {
-    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling),
-                                    .temperature = temperature,
-                                    .top_p = 1.0f,
-                                    .repeat_penalty = 1.0f,
-                                    .seed = 1 };
+    return (struct akunu_sampling_params){ .size = sizeof(struct akunu_sampling_params),
+                                           .temperature = temperature,
+                                           .top_p = 1.0f,
+                                           .repeat_penalty = 1.0f,
+                                           .seed = 1 };
 }
 
 START_TEST(random_numbers)
@@ -209,7 +209,7 @@ START_TEST(greedy_takes_the_first_of_the_best)
 {
     float logits[100];
     for (int n = 1; n <= 100; n++) { /* every tail of the vectorized search */
-        struct akunu_sampling params = bare(0.0f);
+        struct akunu_sampling_params params = bare(0.0f);
         struct ak_sampler *s = new_sampler(&params, (uint32_t)n);
         for (int best = 0; best < n; best++) {
             for (int i = 0; i < n; i++)
@@ -228,14 +228,14 @@ START_TEST(strange_logits)
     int32_t token;
     const float some[] = { NAN, -INFINITY, 1.0f, INFINITY, -3e38f, NAN, INFINITY };
     const float none[] = { NAN, -INFINITY, NAN, -INFINITY, NAN, NAN, NAN };
-    struct akunu_sampling hot = bare(1.0f), cold = bare(0.0f), filtered = bare(0.7f),
-                          tiny = bare(1e-38f);
+    struct akunu_sampling_params hot = bare(1.0f), cold = bare(0.0f), filtered = bare(0.7f),
+                                 tiny = bare(1e-38f);
     filtered.top_k = 5;
     filtered.top_p = 0.9f;
     filtered.min_p = 0.1f;
     filtered.repeat_penalty = 1.1f;
     filtered.repeat_last_n = 8;
-    const struct akunu_sampling *all[] = { &hot, &cold, &filtered, &tiny };
+    const struct akunu_sampling_params *all[] = { &hot, &cold, &filtered, &tiny };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct ak_sampler *s = new_sampler(all[i], 7);
         ak_sample_accept(s, 3);
@@ -282,7 +282,7 @@ END_TEST
 START_TEST(penalty_window)
 {
     const float logits[] = { 1.0f, 0.9f, 0.8f, -4.0f };
-    struct akunu_sampling params = bare(0.0f);
+    struct akunu_sampling_params params = bare(0.0f);
     params.repeat_penalty = 2.0f;
     for (int all = 0; all < 2; all++) {
         params.repeat_last_n = all ? -1 : 2;
@@ -310,7 +310,7 @@ START_TEST(seed_gives_the_same_text)
     float logits[512];
     for (int i = 0; i < 512; i++)
         logits[i] = (float)((i * 7919) % 1009) / 101.0f;
-    struct akunu_sampling params = bare(1.5f);
+    struct akunu_sampling_params params = bare(1.5f);
     params.top_k = 100;
     params.top_p = 0.9f;
     params.seed = 42;
@@ -336,7 +336,7 @@ START_TEST(refuses_nonsense)
 {
     struct ak_error error;
     struct ak_sampler *s;
-    struct akunu_sampling bad[8];
+    struct akunu_sampling_params bad[8];
     for (int i = 0; i < 8; i++)
         bad[i] = bare(1.0f);
     bad[0].temperature = NAN;
@@ -357,7 +357,7 @@ END_TEST
 /* Only what is plain temperature, 0 with whatever filters, may end in a Gumbel step. */
 START_TEST(plain_or_filtered)
 {
-    struct akunu_sampling p[8];
+    struct akunu_sampling_params p[8];
     for (int i = 0; i < 8; i++)
         p[i] = bare(1.0f);
     p[1].temperature = 0.0f;

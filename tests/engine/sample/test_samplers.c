@@ -21,7 +21,7 @@ struct table {
 struct golden {
     char name[32];
     const struct table *table;
-    struct akunu_sampling params;
+    struct akunu_sampling_params params;
     struct akunu_logit_bias bias[TEXTS_MAX];
     char text[128], breakers[TEXTS_MAX][64];
     const char *breaker_list[TEXTS_MAX + 1];
@@ -67,38 +67,39 @@ static double number(char **p)
     return x;
 }
 
-static struct akunu_sampling off(void)
+static struct akunu_sampling_params off(void)
 {
-    return (struct akunu_sampling){ .size = sizeof(struct akunu_sampling),
-                                    .temperature = 1.0f,
-                                    .top_p = 1.0f,
-                                    .repeat_penalty = 1.0f,
-                                    .repeat_last_n = 64,
-                                    .seed = 4711,
-                                    .dynatemp_exponent = 1.0f,
-                                    .typical_p = 1.0f,
-                                    .top_n_sigma = -1.0f,
-                                    .xtc_threshold = 0.1f,
-                                    .dry_base = 1.75f,
-                                    .dry_allowed_length = 2,
-                                    .dry_penalty_last_n = 64,
-                                    .mirostat_tau = 5.0f,
-                                    .mirostat_eta = 0.1f,
-                                    .adaptive_target = -1.0f,
-                                    .adaptive_decay = 0.9f };
+    return (struct akunu_sampling_params){ .size = sizeof(struct akunu_sampling_params),
+                                           .temperature = 1.0f,
+                                           .top_p = 1.0f,
+                                           .repeat_penalty = 1.0f,
+                                           .repeat_last_n = 64,
+                                           .seed = 4711,
+                                           .dynatemp_exponent = 1.0f,
+                                           .typical_p = 1.0f,
+                                           .top_n_sigma = -1.0f,
+                                           .xtc_threshold = 0.1f,
+                                           .dry_base = 1.75f,
+                                           .dry_allowed_length = 2,
+                                           .dry_penalty_last_n = 64,
+                                           .mirostat_tau = 5.0f,
+                                           .mirostat_eta = 0.1f,
+                                           .adaptive_target = -1.0f,
+                                           .adaptive_decay = 0.9f };
 }
 
-static void set(struct akunu_sampling *params, char *text, const char *field, const char *value)
+static void set(struct akunu_sampling_params *params, char *text, const char *field,
+                const char *value)
 {
     static const struct {
         const char *name;
         size_t offset;
         bool integer;
     } fields[] = {
-#define FLOAT(name) { #name, offsetof(struct akunu_sampling, name), false }
+#define FLOAT(name) { #name, offsetof(struct akunu_sampling_params, name), false }
 #define INTEGER(name)                                                                              \
     {                                                                                              \
-#name, offsetof(struct akunu_sampling, name), true                                         \
+#name, offsetof(struct akunu_sampling_params, name), true                                  \
     }
         FLOAT(temperature),
         FLOAT(top_p),

@@ -14,15 +14,15 @@
 
 enum { N = 50 };
 
-static struct akunu_sampling usual(void)
+static struct akunu_sampling_params usual(void)
 {
-    struct akunu_sampling p;
-    akunu_sampling_default(&p, sizeof p);
+    struct akunu_sampling_params p;
+    akunu_sampling_params_default(&p, sizeof p);
     p.seed = 1;
     return p;
 }
 
-static struct ak_sampler *new_sampler(const struct akunu_sampling *params)
+static struct ak_sampler *new_sampler(const struct akunu_sampling_params *params)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
@@ -33,7 +33,7 @@ static struct ak_sampler *new_sampler(const struct akunu_sampling *params)
 /* ---- Orders ------------------------------------------------------------- */
 static struct ak_sample_chain order_of(const char *names, const char *letters)
 {
-    struct akunu_sampling p = usual();
+    struct akunu_sampling_params p = usual();
     struct ak_error error = { 0 };
     struct ak_sample_chain order;
     p.samplers = names;
@@ -69,7 +69,7 @@ START_TEST(orders)
 END_TEST
 
 /* ---- What is refused ---------------------------------------------------- */
-static void refused(const struct akunu_sampling *p, const char *message)
+static void refused(const struct akunu_sampling_params *p, const char *message)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *s;
@@ -84,8 +84,8 @@ static void refused(const struct akunu_sampling *p, const char *message)
 
 #define REFUSED(message, ...)                                                                      \
     do {                                                                                           \
-        struct akunu_sampling refuse = usual();                                                    \
-        struct akunu_sampling *p = &refuse;                                                        \
+        struct akunu_sampling_params refuse = usual();                                             \
+        struct akunu_sampling_params *p = &refuse;                                                 \
         __VA_ARGS__;                                                                               \
         refused(p, message);                                                                       \
     } while (0)
@@ -95,7 +95,7 @@ START_TEST(refuses_nonsense)
     static const char *const empty[] = { "\n", "", NULL };
     static const char *const longer[] = { "12345678901234567890123456789012345678901", NULL };
     static const struct akunu_logit_bias no_number = { 3, NAN };
-    struct akunu_sampling fine = usual();
+    struct akunu_sampling_params fine = usual();
     ck_assert_int_eq(akunu_sampling_check(&fine), AKUNU_OK);
     ck_assert_int_eq(akunu_sampling_check(NULL), AKUNU_OK);
     REFUSED("samplers is 'top_k;tap_p', and its 'tap_p' is none of penalties, dry",
@@ -147,7 +147,7 @@ START_TEST(allows_limits)
 {
     static const char *const longest[] = { "1234567890123456789012345678901234567890", NULL };
     static const struct akunu_logit_bias bias[] = { { 3, INFINITY }, { 4, -INFINITY } };
-    struct akunu_sampling p = usual();
+    struct akunu_sampling_params p = usual();
     p.dynatemp_exponent = -1.0f;
     p.dry_base = 0.5f;
     p.dry_allowed_length = -1;
@@ -184,7 +184,7 @@ START_TEST(refuses_what_is_no_number)
         const char *name;
         size_t offset;
     } fields[] = {
-#define FIELD(name) { #name, offsetof(struct akunu_sampling, name) }
+#define FIELD(name) { #name, offsetof(struct akunu_sampling_params, name) }
         FIELD(temperature),
         FIELD(top_p),
         FIELD(min_p),
@@ -206,7 +206,7 @@ START_TEST(refuses_what_is_no_number)
     };
     static const float bad[] = { NAN, INFINITY, -INFINITY };
     for (size_t i = 0; i < 3 * (sizeof fields / sizeof *fields); i++) {
-        struct akunu_sampling p = usual();
+        struct akunu_sampling_params p = usual();
         char said[64];
         snprintf(said, sizeof said, "%s is not a finite number", fields[i / 3].name);
         memcpy((char *)&p + fields[i / 3].offset, &bad[i % 3], sizeof *bad);
@@ -221,7 +221,7 @@ START_TEST(refuses_what_the_model_lacks)
                                          below = { -1, 1.0f };
     struct ak_error error = { 0 };
     struct ak_sampler *s;
-    struct akunu_sampling p = usual();
+    struct akunu_sampling_params p = usual();
     p.logit_bias = outside;
     p.n_logit_bias = 2;
     ck_assert_int_eq(ak_sample_create(&p, N, NULL, &s, &error), AKUNU_ERROR_ARGUMENT);
@@ -239,7 +239,7 @@ START_TEST(refuses_what_the_model_lacks)
 END_TEST
 
 /* ---- Who samples -------------------------------------------------------- */
-static bool matches_gumbel(const struct akunu_sampling *p)
+static bool matches_gumbel(const struct akunu_sampling_params *p)
 {
     struct ak_sampler *s = new_sampler(p);
     bool gumbel = ak_sample_matches_gumbel(s);
@@ -251,7 +251,7 @@ static bool matches_gumbel(const struct akunu_sampling *p)
 START_TEST(gumbel_or_not)
 {
     static const struct akunu_logit_bias bias = { 3, 1.0f };
-    struct akunu_sampling bare = usual(), p;
+    struct akunu_sampling_params bare = usual(), p;
     bare.top_k = 0;
     bare.top_p = 1.0f;
     bare.min_p = 0.0f;
@@ -339,7 +339,7 @@ START_TEST(nothing_left)
     for (int greedy = 0; greedy < 2; greedy++) {
         struct ak_error error = { 0 };
         int32_t token;
-        struct akunu_sampling p = usual();
+        struct akunu_sampling_params p = usual();
         p.temperature = greedy ? 0.0f : 0.7f;
         struct ak_sampler *s = new_sampler(&p);
         ck_assert_int_eq(ak_sample_token_masked(s, logits, none, &token, &error),
@@ -373,10 +373,10 @@ static float one_of(struct ak_random *r, const float *values, size_t n)
 #define ONE_OF(...)                                                                                \
     one_of(r, (const float[]){ __VA_ARGS__ }, sizeof(float[]){ __VA_ARGS__ } / sizeof(float))
 
-static struct akunu_sampling any_sampling(struct ak_random *r, char *letters)
+static struct akunu_sampling_params any_sampling(struct ak_random *r, char *letters)
 {
     static const char *const no_breakers[] = { NULL };
-    struct akunu_sampling p = usual();
+    struct akunu_sampling_params p = usual();
     size_t n = ak_random_bits(r) % 10;
     for (size_t i = 0; i < n; i++)
         letters[i] = "edskypmxta"[ak_random_bits(r) % 10];
@@ -417,7 +417,7 @@ START_TEST(anything_at_all)
     ak_random_seed(r, 99);
     for (int round = 0; round < 4000; round++) {
         char letters[16];
-        struct akunu_sampling p = any_sampling(r, letters);
+        struct akunu_sampling_params p = any_sampling(r, letters);
         struct ak_sampler *s[2] = { new_sampler(&p), new_sampler(&p) };
         for (int step = 0; step < 12; step++) {
             struct ak_error error = { 0 };
@@ -522,7 +522,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* Samples the same token 40 times from all logits and from the n best of them alone. */
-static void check_best_suffice(const struct akunu_sampling *p, uint32_t n_best)
+static void check_best_suffice(const struct akunu_sampling_params *p, uint32_t n_best)
 {
     struct ak_sampler *of_all = new_sampler(p), *of_best = new_sampler(p);
     ck_assert_uint_eq(ak_sample_n_best_unedited(of_all), n_best);
@@ -548,7 +548,7 @@ START_TEST(best_logits_suffice)
 {
     static const struct akunu_logit_bias down[] = { { 3, -INFINITY }, { 7, -1.5f }, { 11, 0.0f } },
                                          up[] = { { 3, -1.0f }, { 7, 0.5f } };
-    struct akunu_sampling p = usual();
+    struct akunu_sampling_params p = usual();
     p.top_k = 8;
     check_best_suffice(&p, 8);
     p.logit_bias = down;

@@ -48,8 +48,8 @@ struct fixture {
 /* A request as the tests ask for it. */
 struct asked {
     struct akunu_request request;
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling;
     int32_t ids[CONTEXT];
 };
 
@@ -138,20 +138,20 @@ static int32_t id(int text, uint32_t at)
 static void ask(struct asked *a, struct text *texts, int text, uint32_t n_ids, int64_t max_tokens)
 {
     *a = (struct asked){ 0 };
-    a->sampling = (struct akunu_sampling){ .size = sizeof a->sampling,
-                                           .top_p = 1.0f,
-                                           .repeat_penalty = 1.0f,
-                                           .typical_p = 1.0f,
-                                           .top_n_sigma = -1.0f,
-                                           .dynatemp_exponent = 1.0f,
-                                           .dry_base = 1.75f,
-                                           .adaptive_target = -1.0f,
-                                           .mirostat_tau = 5.0f,
-                                           .mirostat_eta = 0.1f,
-                                           .xtc_threshold = 0.1f,
-                                           .seed = 7 };
+    a->sampling = (struct akunu_sampling_params){ .size = sizeof a->sampling,
+                                                  .top_p = 1.0f,
+                                                  .repeat_penalty = 1.0f,
+                                                  .typical_p = 1.0f,
+                                                  .top_n_sigma = -1.0f,
+                                                  .dynatemp_exponent = 1.0f,
+                                                  .dry_base = 1.75f,
+                                                  .adaptive_target = -1.0f,
+                                                  .mirostat_tau = 5.0f,
+                                                  .mirostat_eta = 0.1f,
+                                                  .xtc_threshold = 0.1f,
+                                                  .seed = 7 };
     a->generation =
-        (struct akunu_generation){ .size = sizeof a->generation, .max_tokens = max_tokens };
+        (struct akunu_generation_params){ .size = sizeof a->generation, .max_tokens = max_tokens };
     for (uint32_t i = 0; i < CONTEXT; i++)
         a->ids[i] = i < n_ids ? id(text, i) : -1; /* what follows is not looked at */
     a->request = (struct akunu_request){
@@ -203,8 +203,8 @@ static void generate_alone(struct fixture *f, const struct asked *a, const int32
                            size_t completion, struct text *alone)
 {
     struct ak_session *session;
-    struct akunu_generation generation = a->generation;
-    struct akunu_sampling sampling = a->sampling;
+    struct akunu_generation_params generation = a->generation;
+    struct akunu_sampling_params sampling = a->sampling;
     struct ak_gen_request request = { .ids = ids,
                                       .n_ids = a->request.n_ids,
                                       .generation = &generation };
@@ -1112,13 +1112,15 @@ START_TEST(refusals)
     refuses(f, &a, AKUNU_ERROR_UNSUPPORTED,
             "a scheduler runs no speculation, and a kind of it was asked for");
     a.generation.on_logprobs = record_logprob;
-    refuses(f, &a, AKUNU_ERROR_UNSUPPORTED,
-            "a scheduler calls no callback of akunu_generation: its events have the tokens and "
-            "log-probabilities");
+    refuses(
+        f, &a, AKUNU_ERROR_UNSUPPORTED,
+        "a scheduler calls no callback of akunu_generation_params: its events have the tokens and "
+        "log-probabilities");
     a.generation.on_piece = record_alone;
-    refuses(f, &a, AKUNU_ERROR_UNSUPPORTED,
-            "a scheduler calls no callback of akunu_generation: its events have the tokens and "
-            "log-probabilities");
+    refuses(
+        f, &a, AKUNU_ERROR_UNSUPPORTED,
+        "a scheduler calls no callback of akunu_generation_params: its events have the tokens and "
+        "log-probabilities");
     a.generation.n_stops = 1;
     refuses(f, &a, AKUNU_ERROR_ARGUMENT, "1 stop sequences: at most 64 are expected");
     a.generation.n_stops = 1;

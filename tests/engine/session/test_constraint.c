@@ -13,10 +13,10 @@ static const char *const schemas[] = {
     "{\"type\": \"string\", \"pattern\": \"^([a-z]+[ ,]?)+$\", \"maxLength\": 90}",
 };
 
-static struct akunu_sampling sampling_of(int mode)
+static struct akunu_sampling_params sampling_of(int mode)
 {
-    struct akunu_sampling s;
-    akunu_sampling_default(&s, sizeof s);
+    struct akunu_sampling_params s;
+    akunu_sampling_params_default(&s, sizeof s);
     s.temperature = mode == 0 ? 0.0f : 1.5f;
     /* 64 is the most that are tested one by one */
     s.top_k = mode == 2 ? 3 : mode == 5 ? 64 : mode == 6 ? 100 : 40;
@@ -27,7 +27,8 @@ static struct akunu_sampling sampling_of(int mode)
     return s;
 }
 
-static struct ak_sampler *sampler(struct akunu_sampling s, uint64_t seed, struct ak_model *model)
+static struct ak_sampler *sampler(struct akunu_sampling_params s, uint64_t seed,
+                                  struct ak_model *model)
 {
     struct ak_error error = { 0 };
     struct ak_sampler *out;

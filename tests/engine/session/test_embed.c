@@ -100,8 +100,8 @@ static struct akunu_session *open_session(const struct akunu_model *model, unsig
 static void embed(struct akunu_session *session, const struct akunu_ids *texts, size_t n,
                   enum akunu_pooling pooling, enum akunu_normalize normalize, float *out)
 {
-    struct akunu_embedding embedding;
-    akunu_embedding_default(&embedding, sizeof embedding);
+    struct akunu_embedding_params embedding;
+    akunu_embedding_params_default(&embedding, sizeof embedding);
     embedding.pooling = pooling;
     embedding.normalize = normalize;
     ck_assert_msg(akunu_session_embed(session, texts, n, &embedding, out) == AKUNU_OK, "%s",
@@ -411,7 +411,7 @@ START_TEST(settings_of_sentence_transformers)
 END_TEST
 
 static void refused(struct akunu_session *session, const struct akunu_ids *texts, size_t n,
-                    const struct akunu_embedding *embedding, enum akunu_status status,
+                    const struct akunu_embedding_params *embedding, enum akunu_status status,
                     const char *message)
 {
     float out[N_TEXTS * WIDTH];
@@ -482,7 +482,7 @@ static void check_sentence(const json_t *one, const char *path)
     float got[WIDEST];
     double difference = 0.0, whole = 0.0;
     struct akunu_embedding_text how;
-    struct akunu_embedding embedding;
+    struct akunu_embedding_params embedding;
     struct akunu_model *model = load(path, NULL);
     struct akunu_session *session = open_session(model, 1, 0, 0);
     akunu_embedding_text_default(&how, sizeof how);
@@ -490,7 +490,7 @@ static void check_sentence(const json_t *one, const char *path)
     how.flags = AKUNU_PARSE_SPECIAL;
     int64_t n = akunu_model_encode_embedding(model, text, strlen(text), &how, ids, IDS);
     ck_assert_msg(n > 0 && n <= IDS, "%s: %s", name, akunu_last_error());
-    akunu_embedding_default(&embedding, sizeof embedding);
+    akunu_embedding_params_default(&embedding, sizeof embedding);
     embedding.width = akunu_model_embedding_width(model, AKUNU_POOLING_MODEL);
     embedding.n_prompt = how.n_prompt;
     ck_assert_msg(embedding.width == json_array_size(want), "%s: %zu elements", name,
@@ -564,7 +564,7 @@ START_TEST(sentence_refusals)
                   "default_prompt_name", "other", "1_Pooling/config.json", "pooling_mode", "cls",
                   "mean", "include_prompt", 0, "sentence_bert_config.json", "max_seq_length", 12);
     struct akunu_embedding_text how;
-    struct akunu_embedding embedding;
+    struct akunu_embedding_params embedding;
     char folder[64];
     akunu_token ids[64];
     float out[2 * WIDTH];
@@ -597,7 +597,7 @@ START_TEST(sentence_refusals)
     ck_assert_uint_eq(how.n_prompt, 3);
 
     struct akunu_ids texts[] = { { ids, 5 }, { ids, 3 } };
-    akunu_embedding_default(&embedding, sizeof embedding);
+    akunu_embedding_params_default(&embedding, sizeof embedding);
     refused(session, texts, 1, &embedding, AKUNU_ERROR_ARGUMENT,
             "an embedding has 64 elements, and the caller expects 32");
     embedding.width = 64;
@@ -801,7 +801,7 @@ START_TEST(refusals)
     akunu_token ids[97] = { 0 }, bad[] = { 1, 48 };
     struct akunu_ids fine = { ids, 3 }, long_one = { ids, 97 }, two[] = { { ids, 5 }, { ids, 0 } },
                      unknown = { bad, 2 };
-    struct akunu_embedding embedding;
+    struct akunu_embedding_params embedding;
     float out[WIDTH];
     size_t last;
     struct akunu_model *model = load_encoder("bert", true, NULL);
@@ -814,13 +814,13 @@ START_TEST(refusals)
             "token 1 of text 0 is 48, and the vocabulary has 48");
     refused(session, NULL, 1, NULL, AKUNU_ERROR_ARGUMENT, "NULL");
     refused(NULL, &fine, 1, NULL, AKUNU_ERROR_ARGUMENT, "session is NULL");
-    akunu_embedding_default(&embedding, sizeof embedding);
+    akunu_embedding_params_default(&embedding, sizeof embedding);
     embedding.pooling = (enum akunu_pooling)9;
     refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "pooling is 9");
-    akunu_embedding_default(&embedding, sizeof embedding);
+    akunu_embedding_params_default(&embedding, sizeof embedding);
     embedding.normalize = (enum akunu_normalize)9;
     refused(session, &fine, 1, &embedding, AKUNU_ERROR_ARGUMENT, "normalize is 9");
-    akunu_embedding_default(&embedding, sizeof embedding);
+    akunu_embedding_params_default(&embedding, sizeof embedding);
     embedding.cancel = stop;
     ck_assert_int_eq(akunu_session_embed(session, &fine, 1, &embedding, out),
                      AKUNU_ERROR_CANCELLED);

@@ -215,14 +215,14 @@ END_TEST
 START_TEST(largest_gemmas)
 {
     static const struct {
-        const struct ak_family *family;
+        const struct ak_arch *arch;
         uint32_t layers, width, heads, head_dim;
         float scalar;
     } sizes[] = {
-        { &ak_family_gemma2, 42, 3584, 16, 256, 256.0f },
-        { &ak_family_gemma2, 46, 4608, 32, 128, 144.0f },
-        { &ak_family_gemma3, 48, 3840, 16, 256, 256.0f },
-        { &ak_family_gemma3, 62, 5376, 32, 128, 168.0f },
+        { &ak_arch_gemma2, 42, 3584, 16, 256, 256.0f },
+        { &ak_arch_gemma2, 46, 4608, 32, 128, 144.0f },
+        { &ak_arch_gemma3, 48, 3840, 16, 256, 256.0f },
+        { &ak_arch_gemma3, 62, 5376, 32, 128, 168.0f },
     };
     struct ak_model *model = NULL;
     struct ak_spec_descriptor out;
@@ -235,7 +235,7 @@ START_TEST(largest_gemmas)
     config.width = sizes[_i].width;
     config.n_heads = sizes[_i].heads;
     config.head_dim = sizes[_i].head_dim;
-    ck_assert_int_eq(sizes[_i].family->describe(model->provider, &config, &out, &error), AKUNU_OK);
+    ck_assert_int_eq(sizes[_i].arch->describe(model->provider, &config, &out, &error), AKUNU_OK);
     ck_assert_float_eq_tol(out.attention_scale, 1.0f / sqrtf(sizes[_i].scalar), 1e-7f);
     ak_model_free(model);
 }
@@ -445,8 +445,8 @@ START_TEST(fusing)
     ck_assert_uint_eq(model->weights.packed[first].n_parts, 3);
 
     struct ak_view *k = NULL;
-    for (uint32_t i = 0; i < model->spec.family->n_weights; i++)
-        if (model->spec.family->weights[i].role == AK_ROLE_ATTENTION_K)
+    for (uint32_t i = 0; i < model->spec.arch->n_weights; i++)
+        if (model->spec.arch->weights[i].role == AK_ROLE_ATTENTION_K)
             k = &model->binding.views[model->binding.first_view[i]];
     ck_assert_ptr_nonnull(k);
     struct ak_weights mixed;

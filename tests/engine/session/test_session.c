@@ -1456,11 +1456,11 @@ static bool on_cancel(void *user)
     return l->cancel_after >= 0 && l->n_reported >= l->cancel_after;
 }
 
-static struct akunu_generation greedy(int64_t n, struct akunu_sampling *sampling)
+static struct akunu_generation_params greedy(int64_t n, struct akunu_sampling_params *sampling)
 {
-    struct akunu_generation g = { .size = sizeof g, .max_tokens = n };
+    struct akunu_generation_params g = { .size = sizeof g, .max_tokens = n };
     g.sampling = sampling;
-    *sampling = (struct akunu_sampling){
+    *sampling = (struct akunu_sampling_params){
         .size = sizeof *sampling, .top_p = 1.0f, .repeat_penalty = 1.0f, .seed = 5
     };
     return g;
@@ -1476,11 +1476,11 @@ static int32_t best(const int32_t *ids, uint32_t n)
 }
 
 static struct akunu_result generate(struct fixture *f, int32_t s, uint32_t n_ids,
-                                    const struct akunu_generation *g, struct listener *l,
+                                    const struct akunu_generation_params *g, struct listener *l,
                                     ak_status expected)
 {
     struct akunu_result result;
-    struct akunu_generation own = *g;
+    struct akunu_generation_params own = *g;
     own.on_piece = on_piece;
     own.cancel = on_cancel;
     own.user = l;
@@ -1500,8 +1500,8 @@ START_TEST(greedy_text)
     open_session(f);
     int32_t s = new_sequence(f), ids[CONTEXT + 1];
     struct listener l = { .cancel_after = -1 };
-    struct akunu_sampling sampling;
-    struct akunu_generation g = greedy(50, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params g = greedy(50, &sampling);
     struct akunu_result r = generate(f, s, 70, &g, &l, AKUNU_OK);
     memcpy(ids, text_of(0), 70 * sizeof *ids);
     for (uint32_t i = 0; i < 50; i++) {
@@ -1541,8 +1541,8 @@ START_TEST(host_stops)
     struct fixture *f = fixture_new();
     open_session(f);
     int32_t s = new_sequence(f);
-    struct akunu_sampling sampling;
-    struct akunu_generation g = greedy(50, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params g = greedy(50, &sampling);
     struct listener l = { .cancel_after = -1, .stop_after = 7 };
     struct akunu_result r = generate(f, s, 10, &g, &l, AKUNU_OK);
     ck_assert_int_eq(r.stop, AKUNU_STOP_CALLBACK);
@@ -1578,8 +1578,8 @@ START_TEST(penalties_look_back)
     int32_t s = new_sequence(f);
     size_t last;
     struct listener l = { .cancel_after = -1 };
-    struct akunu_sampling sampling;
-    struct akunu_generation g = greedy(1, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params g = greedy(1, &sampling);
     int32_t ids[11];
     memcpy(ids + 1, text_of(0), 10 * sizeof *ids);
     /* a first token that is the most likely one after the text, too */
@@ -1604,8 +1604,8 @@ START_TEST(backend_samples)
     open_session(f);
     int32_t s = new_sequence(f), ids[100];
     struct listener l = { .cancel_after = -1 };
-    struct akunu_sampling sampling;
-    struct akunu_generation g = greedy(20, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params g = greedy(20, &sampling);
     sampling.temperature = 0.75f;
     memcpy(ids, text_of(0), 40 * sizeof *ids);
     generate(f, s, 40, &g, &l, AKUNU_OK);
@@ -1650,8 +1650,8 @@ START_TEST(logprobs_of_samples)
     struct fixture *f = fixture_new();
     open_session(f);
     struct listener l = { .cancel_after = -1 };
-    struct akunu_sampling sampling;
-    struct akunu_generation g = greedy(N, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params g = greedy(N, &sampling);
     int32_t ids[N_PROMPT + N];
     sampling.temperature = 0.75f;
     g.on_logprobs = on_logprobs;
@@ -1679,8 +1679,8 @@ START_TEST(inexact_backends)
     open_session(f);
     int32_t s = new_sequence(f);
     struct listener l = { .cancel_after = -1 };
-    struct akunu_sampling sampling;
-    struct akunu_generation g = greedy(50, &sampling);
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params g = greedy(50, &sampling);
     sampling.temperature = 1.0f; /* the same samples again */
     struct akunu_result r = generate(f, s, 120, &g, &l, AKUNU_OK);
     ck_assert_uint_eq(r.n_drafted, 0);

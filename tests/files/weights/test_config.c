@@ -22,16 +22,16 @@ static FILE *open_data(const char *name)
     return file;
 }
 
-static const struct ak_family_keys *find_keys(const char *type)
+static const struct ak_arch_keys *find_keys(const char *type)
 {
-    const struct ak_family *const *families = ak_family_list();
+    const struct ak_arch *const *architectures = ak_arch_list();
     struct ak_text name = { type, (uint32_t)strlen(type) };
-    const struct ak_family_keys *keys = NULL;
+    const struct ak_arch_keys *keys = NULL;
     struct ak_word word;
-    for (size_t i = 0; families[i]; i++)
-        for (uint32_t j = 0; j < families[i]->n_keys && !keys; j++)
-            if (ak_words_find(families[i]->keys[j].types, type, &word))
-                keys = ak_family_keys(families[i], &name);
+    for (size_t i = 0; architectures[i]; i++)
+        for (uint32_t j = 0; j < architectures[i]->n_keys && !keys; j++)
+            if (ak_words_find(architectures[i]->keys[j].types, type, &word))
+                keys = ak_arch_keys(architectures[i], &name);
     ck_assert_msg(keys != NULL, "%s", type);
     return keys;
 }
@@ -40,7 +40,7 @@ static const struct ak_family_keys *find_keys(const char *type)
 /* JSON's scalars are spelled as words are, strings in quotation marks. */
 static void check_default(const char *type, const char *key, char *json)
 {
-    const struct ak_family_keys *keys = find_keys(type);
+    const struct ak_arch_keys *keys = find_keys(type);
     struct ak_word word, own = { .name = key, .n_name = strlen(key), .value = json };
     struct ak_meta value, expected;
     size_t n = strlen(json);

@@ -553,7 +553,7 @@ END_TEST
 
 /* ---- The same model ----------------------------------------------------- */
 struct conversion {
-    const struct ak_family *family;
+    const struct ak_arch *arch;
     struct ak_spec_config config;
     struct ak_spec_rope rope;
     struct ak_spec_descriptor descriptor;
@@ -565,14 +565,14 @@ struct conversion {
 
 static bool is_named(const struct conversion *c, const char *name)
 {
-    return strcmp(c->family->names[0], name) == 0;
+    return strcmp(c->arch->names[0], name) == 0;
 }
 
 /* GGUF has the rows of q and k as neighbors where its pairs are, checkpoints as
  * halves of a head. */
 static uint64_t gguf_row(const struct conversion *c, const struct ak_tensor *t, uint64_t row)
 {
-    bool permuted = c->family->gguf_interleaved &&
+    bool permuted = c->arch->gguf_interleaved &&
                     (t->role == AK_ROLE_ATTENTION_Q || t->role == AK_ROLE_ATTENTION_K);
     uint64_t n = c->config.head_dim, i = row % n;
     return permuted ? row - i + i % (n / 2) * 2 + i / (n / 2) : row;
@@ -586,7 +586,7 @@ static void fill(const struct conversion *c, const struct ak_tensor *t, uint64_t
         for (uint64_t col = 0; col < cols; col++)
             memcpy(out + (transposed ? col * rows + row : row * cols + col) * size,
                    (const uint8_t *)t->data + (gguf_row(c, t, row) * cols + col) * size, size);
-    float offset = ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ? c->family->hf_norm_offset : 0.0f;
+    float offset = ak_role_kind(t->role) == AK_ROLE_KIND_VECTOR ? c->arch->hf_norm_offset : 0.0f;
     for (uint64_t i = 0; offset != 0.0f && i < cols; i++) {
         ck_assert_int_eq(t->type, AK_QUANT_F32);
         ((float *)(void *)out)[i] -= offset;
@@ -594,12 +594,12 @@ static void fill(const struct conversion *c, const struct ak_tensor *t, uint64_t
 }
 
 /* Parts of one tensor have its name. */
-static const struct ak_family_rule *rule_of(const struct ak_family *family, enum ak_role role)
+static const struct ak_arch_rule *rule_of(const struct ak_arch *arch, enum ak_role role)
 {
-    for (uint32_t i = 0; i < family->n_merged_tensors; i++)
-        if (family->merged_tensors[i].stored == role)
-            role = family->merged_tensors[i].parts[0];
-    return ak_family_find_rule(family, role);
+    for (uint32_t i = 0; i < arch->n_merged_tensors; i++)
+        if (arch->merged_tensors[i].stored == role)
+            role = arch->merged_tensors[i].parts[0];
+    return ak_arch_find_rule(arch, role);
 }
 
 /* LongRoPE's factors are lists of the configuration. */
@@ -618,10 +618,10 @@ static bool convert_factors(struct conversion *c, const struct ak_tensor *t)
 static const char *stacked_name(const struct conversion *c, enum ak_role role)
 {
     uint32_t i = 0;
-    while (i < c->family->n_aliases && c->family->aliases[i].role != role)
+    while (i < c->arch->n_aliases && c->arch->aliases[i].role != role)
         i++;
-    ck_assert_uint_lt(i, c->family->n_aliases);
-    return c->family->aliases[i].hf;
+    ck_assert_uint_lt(i, c->arch->n_aliases);
+    return c->arch->aliases[i].hf;
 }
 
 /* gpt-oss: element i of gate and up in turn, `per` of the one and of the other. */
@@ -708,7 +708,7 @@ static void convert_pairs(struct conversion *c, const struct ak_provider *p,
         data = both;
         *(t->n_dims == 3 ? &rows : &cols) *= 2;
     }
-    ak_role_expand(ak_family_find_rule(c->family, t->role)->hf, t->layer, name);
+    ak_role_expand(ak_arch_find_rule(c->arch, t->role)->hf, t->layer, name);
     snprintf(shape, sizeof shape, "%llu, %llu", n, cols);
     if (t->n_dims == 2)
         test_st_add(&c->st, name, ak_quant_info(t->type)->name, shape, data,
@@ -732,7 +732,7 @@ static void convert_experts(struct conversion *c, const struct ak_tensor *t)
     }
     for (uint32_t e = 0; e < n; e++) {
         snprintf(shape, sizeof shape, "%llu, %llu", rows, cols);
-        ak_role_expand_expert(ak_family_find_rule(c->family, t->role)->hf, e, pattern);
+        ak_role_expand_expert(ak_arch_find_rule(c->arch, t->role)->hf, e, pattern);
         test_st_add(&c->st, ak_role_expand(pattern, t->layer, name), ak_quant_info(t->type)->name,
                     shape, (const uint8_t *)t->data + e * (t->bytes / n), t->bytes / n);
     }
@@ -744,7 +744,7 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
     if (convert_factors(c, t))
         return;
     if (t->has_role && ak_role_is_expert(t->role)) {
-        if (c->family->hf_experts_transposed)
+        if (c->arch->hf_experts_transposed)
             convert_pairs(c, p, t);
         else
             convert_experts(c, t);
@@ -752,8 +752,8 @@ static void convert_tensor(struct conversion *c, const struct ak_provider *p,
     }
     char name[AK_ROLE_NAME_BYTES], shape[64];
     uint64_t rows = t->n_dims == 2 ? t->shape[0] : 1, cols = t->shape[t->n_dims - 1];
-    const struct ak_family_rule *rule = rule_of(c->family, t->role);
-    bool transposed = c->family->hf_transposed && t->n_dims == 2 && t->layer != AK_ROLE_NO_LAYER;
+    const struct ak_arch_rule *rule = rule_of(c->arch, t->role);
+    bool transposed = c->arch->hf_transposed && t->n_dims == 2 && t->layer != AK_ROLE_NO_LAYER;
     uint8_t *data = malloc(t->bytes);
     ck_assert(t->has_role && rule && data);
     fill(c, t, rows, cols, transposed, data);
@@ -893,7 +893,7 @@ static void write_known(const struct conversion *c, const struct test_folder *fo
     json_t *nested = json_object_get(config, "text_config"), *inner = nested ? nested : config;
     const char *type = json_string_value(json_object_get(config, "model_type")), *key;
     const struct ak_text name = { type, (uint32_t)strlen(type) };
-    const struct ak_family_keys *keys = ak_family_keys(c->family, &name);
+    const struct ak_arch_keys *keys = ak_arch_keys(c->arch, &name);
     struct ak_word word;
     void *next;
     json_object_foreach_safe(inner, next, key, value) if (!json_is_object(value) &&
@@ -912,7 +912,7 @@ static void write_known(const struct conversion *c, const struct test_folder *fo
 /* GGUF has one name for Llama and for Mistral, which has a window. */
 static const char *model_type(const struct conversion *c)
 {
-    return is_named(c, "llama") && c->config.window > 0 ? "mistral" : c->family->names[0];
+    return is_named(c, "llama") && c->config.window > 0 ? "mistral" : c->arch->names[0];
 }
 
 static void write_config(const struct conversion *c, const struct test_folder *folder, bool nested)
@@ -953,9 +953,9 @@ static bool convert(const char *name, const struct test_folder *folder, unsigned
     struct conversion c = { .stacked = n_spaces & 1 };
     struct ak_tensor tensor;
     struct ak_provider *p = open_ok(golden_path(name, ".gguf", path));
-    ck_assert_int_eq(ak_family_find(p, &c.family, NULL), AKUNU_OK);
-    ck_assert_int_eq(ak_spec_read_config(p, c.family, &c.config, &c.rope, NULL), AKUNU_OK);
-    ck_assert_int_eq(c.family->describe(p, &c.config, &c.descriptor, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_arch_find(p, &c.arch, NULL), AKUNU_OK);
+    ck_assert_int_eq(ak_spec_read_config(p, c.arch, &c.config, &c.rope, NULL), AKUNU_OK);
+    ck_assert_int_eq(c.arch->describe(p, &c.config, &c.descriptor, NULL), AKUNU_OK);
     for (size_t i = 0; ak_provider_tensor(p, i, &tensor); i++) {
         convert_tensor(&c, p, &tensor);
         c.has_output |= tensor.has_role && tensor.role == AK_ROLE_OUTPUT;
@@ -963,7 +963,7 @@ static bool convert(const char *name, const struct test_folder *folder, unsigned
     write_config(&c, folder, n_spaces & 1);
     test_st_write(&c.st, folder, "model.safetensors", n_spaces);
     ak_provider_close(p);
-    return !c.family->gguf_interleaved && c.family->hf_norm_offset == 0.0f;
+    return !c.arch->gguf_interleaved && c.arch->hf_norm_offset == 0.0f;
 }
 
 static void run(const struct akunu_model *model, const char *name, float *logits)

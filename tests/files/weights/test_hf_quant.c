@@ -1,6 +1,6 @@
 /* Quantized checkpoints and folders of NumPy arrays run as they are stored:
  * values equal to those that the scheme defines, logits near those of a float64 pass over them,
- * the same on every bundle; and what is not supported or damaged is refused by name.
+ * the same on every ISA; and what is not supported or damaged is refused by name.
  * tests/golden/quantized.py made the folders and the numbers. */
 #include "tests/test.h"
 #include <math.h>

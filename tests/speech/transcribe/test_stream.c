@@ -128,7 +128,7 @@ static void hear_mistakes(size_t last)
 }
 
 /* The prompt is what was said before the clip, at most its last 400 bytes or so, from a word on. */
-static void check_prompt(const struct akunu_transcription *asked, size_t first)
+static void check_prompt(const struct akunu_transcription_params *asked, size_t first)
 {
     char before[WORDS * WORD_BYTES] = "";
     for (size_t i = 0; i < first; i++)
@@ -148,7 +148,7 @@ static void check_prompt(const struct akunu_transcription *asked, size_t first)
 static void check_request(const struct ak_transcribe_clip *clip, double begin, double seconds,
                           size_t first)
 {
-    const struct akunu_transcription *asked = clip->asked;
+    const struct akunu_transcription_params *asked = clip->asked;
     size_t positions = ((size_t)(seconds * 50.0 + 1e-6) + 384 + 63) / 64 * 64;
     ck_assert(fabs((double)clip->origin - begin * 100.0) <= 1.0);
     ck_assert(fabs(begin + seconds - you.pushed) < 1e-6);
@@ -225,11 +225,11 @@ static struct ak_stream *open_stream(void)
     static struct ak_model model;
     static struct ak_session session = { .model = &model };
     const struct ak_transcribe_vad vad = { .silero = NULL };
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct ak_error error;
     struct ak_stream *stream;
     model.spec.config.encoder_context = 1500;
-    akunu_transcription_default(&params, sizeof params);
+    akunu_transcription_params_default(&params, sizeof params);
     params.prompt = you.prompt;
     ck_assert_int_eq(ak_stream_new(&session, RATE, &params, &vad, on_words, &you, &stream, &error),
                      AKUNU_OK);
@@ -356,7 +356,7 @@ START_TEST(stopped_and_refused)
 {
     const struct ak_transcribe_vad vad = { .silero = NULL };
     static const unsigned rates[] = { 0, 999, 384001 };
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct ak_error error;
     struct ak_stream *stream;
     memset(&you, 0, sizeof you);
@@ -366,7 +366,7 @@ START_TEST(stopped_and_refused)
     ck_assert(push(stream, 1.0) == AKUNU_OK && push(stream, 0.5) == AKUNU_OK);
     ck_assert_int_eq(push(stream, 0.5), AKUNU_ERROR_CANCELLED);
     ak_stream_free(stream);
-    akunu_transcription_default(&params, sizeof params);
+    akunu_transcription_params_default(&params, sizeof params);
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         char expected[100];
         snprintf(expected, sizeof expected, "a rate of %u samples a second; 1000 to 384000",

@@ -260,10 +260,10 @@ static struct akunu_session *open_session(const struct fixture *f, unsigned n_th
     return open_wide_session(f, n_threads, 1);
 }
 
-static struct akunu_transcription make_params(void)
+static struct akunu_transcription_params make_params(void)
 {
-    struct akunu_transcription params;
-    akunu_transcription_default(&params, sizeof params);
+    struct akunu_transcription_params params;
+    akunu_transcription_params_default(&params, sizeof params);
     params.beams = params.best_of = TEXTS;
     params.max_tokens = 4;
     params.temperature_step = 0.5f;
@@ -271,7 +271,7 @@ static struct akunu_transcription make_params(void)
 }
 
 static enum akunu_status transcribe(struct akunu_session *session, struct akunu_audio *audio,
-                                    const struct akunu_transcription *params,
+                                    const struct akunu_transcription_params *params,
                                     akunu_segment_fn *report, void *user, const char **language)
 {
     struct akunu_clip clip;
@@ -286,7 +286,7 @@ static enum akunu_status transcribe(struct akunu_session *session, struct akunu_
 START_TEST(same_text)
 {
     struct fixture *f = open_fixture();
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     struct transcript *found = calloc(2, sizeof *found);
     if (_i == 1)
         params.beams = 1;
@@ -333,7 +333,7 @@ static bool stop_now(double fraction, void *user)
 }
 
 static void check_fails(struct akunu_session *session, const struct fixture *f,
-                        const struct akunu_transcription *params, enum akunu_status status,
+                        const struct akunu_transcription_params *params, enum akunu_status status,
                         const char *part)
 {
     struct transcript *t = calloc(1, sizeof *t);
@@ -368,7 +368,7 @@ START_TEST(stopped_and_refused)
 {
     struct fixture *f = open_fixture();
     struct akunu_session *session = open_session(f, 2);
-    struct akunu_transcription params = make_params(), wrong;
+    struct akunu_transcription_params params = make_params(), wrong;
     struct transcript *t = calloc(1, sizeof *t);
     struct akunu_clip clip;
     akunu_clip_default(&clip, sizeof clip);
@@ -480,7 +480,7 @@ START_TEST(constrained)
                                "light ::= \"light \" (\"on\" | \"off\")";
     struct fixture *f = open_fixture();
     struct akunu_session *session = open_session(f, 1);
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     struct akunu_grammar *grammar = akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, "lights");
     ck_assert_msg(grammar != NULL, "%s", akunu_last_error());
     params.grammar = grammar;
@@ -520,7 +520,7 @@ START_TEST(symbols)
     static const char gbnf[] = "root ::= [#@*+=<>a]+";
     struct fixture *f = open_fixture();
     struct akunu_session *session = open_session(f, 1);
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     struct akunu_grammar *grammar = akunu_grammar_parse_rule(gbnf, sizeof gbnf - 1, "root");
     ck_assert_msg(grammar != NULL, "%s", akunu_last_error());
     params.grammar = grammar;
@@ -625,7 +625,7 @@ static void planner_free(struct planner *p)
 }
 
 /* The caller frees the plan. */
-static void make_plan(const struct planner *p, const struct akunu_transcription *asked,
+static void make_plan(const struct planner *p, const struct akunu_transcription_params *asked,
                       struct ak_transcribe_plan *plan)
 {
     struct ak_error error = { 0 };
@@ -643,7 +643,7 @@ static void check_temperatures(const struct planner *p)
     } cases[] = { { 0.0f, 0.2f, 6 }, { 0.4f, 0.3f, 3 }, { 0.4f, 0.31f, 2 }, { 0.0f, 0.0f, 1 },
                   { 0.5f, 0.0f, 1 }, { 1.0f, 0.2f, 1 }, { 1.5f, 0.2f, 1 },  { 0.0f, 0.001f, 64 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct akunu_transcription asked = make_params();
+        struct akunu_transcription_params asked = make_params();
         struct ak_transcribe_plan plan;
         asked.temperature = cases[i].first;
         asked.temperature_step = cases[i].step;
@@ -670,7 +670,7 @@ static void check_suppressed(const struct planner *p)
 {
     static const char bytes[] = "\"#()*+/:;<=>@[\\]^_`{|}~\xe2 ";
     for (int keeps = 0; keeps < 2; keeps++) {
-        struct akunu_transcription asked = make_params();
+        struct akunu_transcription_params asked = make_params();
         struct ak_transcribe_plan plan;
         bool *found = calloc(N_VOCAB + 1, sizeof *found);
         asked.keep_symbols = keeps;
@@ -700,7 +700,7 @@ static void check_languages(const struct planner *p)
         { "de", "de", false }, { "Spanish", "es", false }, { "su", "su", false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct akunu_transcription asked = make_params();
+        struct akunu_transcription_params asked = make_params();
         struct ak_transcribe_plan plan;
         asked.language = cases[i].language;
         make_plan(p, &asked, &plan);
@@ -713,7 +713,7 @@ static void check_languages(const struct planner *p)
 START_TEST(plans)
 {
     struct planner english = planner_new(false), all = planner_new(true);
-    struct akunu_transcription asked = make_params();
+    struct akunu_transcription_params asked = make_params();
     struct ak_transcribe_plan plan;
     check_temperatures(&english);
     check_suppressed(&english);
@@ -772,7 +772,7 @@ START_TEST(prompts)
     uint64_t found[3][3];
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; i < 3; i++) {
-            struct akunu_transcription params = make_params();
+            struct akunu_transcription_params params = make_params();
             struct transcript *t = calloc(1, sizeof *t);
             params.beams = params.best_of = 1;
             params.audio_context = 300;
@@ -814,7 +814,7 @@ START_TEST(short_context)
 {
     struct fixture *f = open_fixture();
     struct akunu_session *session = open_session(f, 1);
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     size_t n_words = 0;
     params.audio_context = SHORT_CTX;
     params.word_times = true;
@@ -876,7 +876,7 @@ START_TEST(speech_alone)
 {
     struct fixture *f = open_fixture();
     struct akunu_session *session = open_session(f, 1);
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     char path[4096];
     double range[2] = { 0.0, 0.0 };
     struct times times = { 0 };
@@ -943,7 +943,7 @@ struct case_of_clip {
 
 struct clip_cases {
     struct case_of_clip of[CLIPS];
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     size_t n_given, n_progress;
 };
 
@@ -1061,7 +1061,7 @@ START_TEST(chunks)
 {
     enum { LONG = 80 * RATE };
     struct fixture *f = open_fixture();
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     struct order *found = calloc(2, sizeof *found);
     float *samples = malloc(LONG * sizeof *samples);
     char path[4096];
@@ -1131,7 +1131,7 @@ START_TEST(progress_of_chunks)
 {
     enum { LONG = 80 * RATE };
     struct fixture *f = open_fixture();
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     float *samples = malloc(LONG * sizeof *samples);
     char path[4096];
     snprintf(path, sizeof path, "%s/../../data/vad/silero-v6.2.0.bin", getenv("AK_TEST_DATA"));
@@ -1172,7 +1172,7 @@ START_TEST(languages_of_speech)
     char path[4096];
     write_model(f->path, 1);
     struct akunu_session *session = open_session(f, 1);
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     snprintf(path, sizeof path, "%s/../../data/vad/silero-v6.2.0.bin", getenv("AK_TEST_DATA"));
     struct akunu_vad *vad = akunu_vad_load(path);
     ck_assert_msg(vad != NULL, "%s", akunu_last_error());
@@ -1212,7 +1212,7 @@ START_TEST(language_is_detected)
 {
     static const size_t places[] = { 0, 1, 98 };
     struct fixture *f = open_fixture();
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     float probabilities[128];
     size_t best = 0;
     write_model(f->path, 1);
@@ -1249,7 +1249,7 @@ static void keep_language(enum akunu_status status, const char *message, const c
 }
 
 struct spoken {
-    struct akunu_transcription params;
+    struct akunu_transcription_params params;
     struct akunu_audio *audio[3];
     const char *language[3];
     size_t n;
@@ -1352,7 +1352,7 @@ START_TEST(streamed)
 {
     struct fixture *f = open_fixture();
     struct akunu_session *session = open_session(f, 1);
-    struct akunu_transcription params = make_params();
+    struct akunu_transcription_params params = make_params();
     struct heard *heard = calloc(2, sizeof *heard);
     params.beams = 1;
     params.temperature_step = 0.0f;

@@ -1036,10 +1036,10 @@ START_TEST(generated)
     ck_assert_msg(g && reading && model, "%s", akunu_last_error());
     struct akunu_session *session = akunu_session_new(model, NULL);
     const akunu_token prompt[] = { 65, 66, 67 };
-    struct akunu_generation generation;
-    struct akunu_sampling sampling;
-    akunu_generation_default(&generation, sizeof generation);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    struct akunu_generation_params generation;
+    struct akunu_sampling_params sampling;
+    akunu_generation_params_default(&generation, sizeof generation);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     generation.sampling = &sampling;
     generation.max_tokens = 400;
     sampling.grammar = g;
@@ -1113,9 +1113,9 @@ START_TEST(api_errors)
 
     /* a schema that forbids everything is a grammar, but no model can write it */
     char path[4096];
-    struct akunu_sampling sampling;
+    struct akunu_sampling_params sampling;
     struct akunu_model *model = akunu_model_load(data_path("model.gguf", path), NULL);
-    akunu_sampling_default(&sampling, sizeof sampling);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
     g = akunu_grammar_from_schema("{\"enum\": []}", 12, NULL);
     ck_assert_ptr_nonnull(g);
     sampling.grammar = g;

@@ -21,7 +21,7 @@ struct cli_chat {
     struct cli_model_session *loaded;   /* the one in use */
     struct cli_model_session draft;
     struct cli_sampling sampling;
-    struct akunu_generation generation; /* each answer sets its seed */
+    struct akunu_generation_params generation; /* each answer sets its seed */
     struct cli_output out;
     struct cli_line_editor *editor;
     char *history; /* file of what was typed; NULL: none is kept */

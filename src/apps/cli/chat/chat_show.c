@@ -61,8 +61,8 @@ static void show_sampling(const struct cli_chat *chat)
     char line[1024] = "", value[CLI_SHOWN_BYTES], usual[CLI_SHOWN_BYTES];
     size_t n = 0;
     defaults.text.seed = -1;
-    akunu_sampling_default(&defaults.sampling, sizeof defaults.sampling);
-    akunu_generation_default(&defaults.generation, sizeof defaults.generation);
+    akunu_sampling_params_default(&defaults.sampling, sizeof defaults.sampling);
+    akunu_generation_params_default(&defaults.generation, sizeof defaults.generation);
     for (size_t i = 0; i < cli_n_flags && n < sizeof line; i++) {
         const struct cli_flag *flag = &cli_flags[i];
         if (!cli_chat_can_set(flag))

@@ -17,7 +17,7 @@ struct cli_reply {
     const struct cli_options *options;
     struct cli_model_session loaded, draft;
     struct cli_sampling sampling;
-    struct akunu_generation generation;
+    struct akunu_generation_params generation;
     struct cli_output out;
     json_t *messages;              /* checked; each content is a string or null */
     char *tools;                   /* JSON list; NULL: the model may call none */

@@ -42,11 +42,11 @@ static bool is_cancelled(void *user)
 
 static int write_round(struct own_text *t, uint64_t seed)
 {
-    struct akunu_sampling sampling;
-    struct akunu_generation generation;
+    struct akunu_sampling_params sampling;
+    struct akunu_generation_params generation;
     akunu_sequence sequences[LANES];
-    akunu_sampling_default(&sampling, sizeof sampling);
-    akunu_generation_default(&generation, sizeof generation);
+    akunu_sampling_params_default(&sampling, sizeof sampling);
+    akunu_generation_params_default(&generation, sizeof generation);
     sampling.samplers = "";
     sampling.temperature = 1.0f;
     sampling.seed = seed;

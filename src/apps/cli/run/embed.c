@@ -212,7 +212,7 @@ static bool is_interrupted(void *user)
 static int embed_all(const struct cli_options *o, const struct texts *t,
                      struct cli_model_session *loaded, struct sink *sink)
 {
-    struct akunu_embedding embedding = o->embedding;
+    struct akunu_embedding_params embedding = o->embedding;
     embedding.width = sink->width;
     embedding.n_prompt = t->n_prompt;
     embedding.cancel = is_interrupted;

@@ -14,7 +14,7 @@ struct cli_run {
     const struct cli_options *options;
     struct cli_model_session loaded, draft;
     struct cli_sampling sampling;
-    struct akunu_generation generation;
+    struct akunu_generation_params generation;
     struct akunu_grammar *grammar;   /* NULL: any text */
     struct akunu_template *template; /* NULL: the text is continued as it is */
     char *rendered;                  /* prompt that the template made; NULL: none */

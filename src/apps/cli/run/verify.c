@@ -68,7 +68,7 @@ static void wait_for_end(struct replay *r, struct akunu_scheduler *scheduler, ui
 static int replay_request(struct replay *r, struct akunu_scheduler *scheduler)
 {
     struct akunu_request request;
-    struct akunu_generation generation = r->receipt->generation;
+    struct akunu_generation_params generation = r->receipt->generation;
     int64_t enough = (int64_t)r->receipt->n_tokens + 1;
     uint64_t id;
     if (generation.max_tokens < 0 || generation.max_tokens > enough)

@@ -168,7 +168,7 @@ static int feed_stream(struct stream *s, struct akunu_speech_stream *stream)
 }
 
 int cli_stream(const struct cli_options *o, struct akunu_session *session,
-               const struct akunu_transcription *params, struct cli_output *out)
+               const struct akunu_transcription_params *params, struct cli_output *out)
 {
     struct stream *s = calloc(1, sizeof *s);
     if (!s)

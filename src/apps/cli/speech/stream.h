@@ -7,6 +7,6 @@
 
 /* Reads 16-bit samples to the end of standard input. */
 int cli_stream(const struct cli_options *o, struct akunu_session *session,
-               const struct akunu_transcription *params, struct cli_output *out);
+               const struct akunu_transcription_params *params, struct cli_output *out);
 
 #endif

@@ -18,10 +18,10 @@ struct extras {
 };
 
 /* ---- What is asked for -------------------------------------------------- */
-static struct akunu_transcription get_params(const struct cli_options *o,
-                                             const struct extras *extras)
+static struct akunu_transcription_params get_params(const struct cli_options *o,
+                                                    const struct extras *extras)
 {
-    struct akunu_transcription params = o->transcription;
+    struct akunu_transcription_params params = o->transcription;
     if (!params.language)
         params.language = "en";
     params.word_times =
@@ -41,7 +41,7 @@ static struct akunu_transcription get_params(const struct cli_options *o,
 enum { LANGUAGES_MAX = 128 };
 
 static int detect(struct akunu_session *session, const struct cli_options *o,
-                  const struct akunu_transcription *params, const char *name,
+                  const struct akunu_transcription_params *params, const char *name,
                   struct cli_output *out)
 {
     float probabilities[LANGUAGES_MAX] = { 0.0f };
@@ -111,7 +111,7 @@ static int check_options(const struct cli_options *o)
 
 /* Windows at once: what was asked for, and as many as there is work for. */
 static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info,
-                              const struct akunu_transcription *params)
+                              const struct akunu_transcription_params *params)
 {
     uint32_t most =
         o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, params);
@@ -120,7 +120,8 @@ static uint32_t count_windows(const struct cli_options *o, const struct akunu_mo
     return o->speech.vad || o->speech.clips.n > most ? most : (uint32_t)o->speech.clips.n;
 }
 
-static int open_for_speech(const struct cli_options *o, const struct akunu_transcription *params,
+static int open_for_speech(const struct cli_options *o,
+                           const struct akunu_transcription_params *params,
                            struct cli_model_session *loaded)
 {
     loaded->max_windows = count_windows(o, &loaded->info, params);
@@ -136,7 +137,7 @@ static int open_for_speech(const struct cli_options *o, const struct akunu_trans
 static int transcribe_clips(const struct cli_options *o, struct cli_model_session *loaded,
                             const struct extras *extras, struct cli_output *out)
 {
-    struct akunu_transcription params = get_params(o, extras);
+    struct akunu_transcription_params params = get_params(o, extras);
     int code = open_for_speech(o, &params, loaded);
     if (code != CLI_EXIT_OK)
         return code;

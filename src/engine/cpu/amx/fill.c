@@ -1,4 +1,4 @@
-/* Setters of the AMX bundle: int8 GEMM of all packed types, and BF16 GEMM, which rounds differently
+/* Setters of the AMX ISA: int8 GEMM of all packed types, and BF16 GEMM, which rounds differently
  * from the scalar kernels, under --relaxed if the CPU has AMX-BF16. */
 #include "engine/cpu/setter.h"
 

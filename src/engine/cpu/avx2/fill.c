@@ -1,4 +1,4 @@
-/* Setter of the AVX2 bundle: its overrides of the scalar kernels. */
+/* Setter of the AVX2 ISA: its overrides of the scalar kernels. */
 #include "engine/cpu/setter.h"
 
 void ak_avx2_set_kernels(struct ak_cpu_kernels *k)

@@ -1,5 +1,5 @@
 /* Quantizes activations to int8 with one scale per 32 or 256; same results as the scalar kernels.
- * The bundles above AVX2 inherit these kernels. */
+ * The ISAs above AVX2 inherit these kernels. */
 #include "engine/cpu/setter.h"
 #include "base/half.h"
 #include "engine/cpu/avx2/lanes.h"

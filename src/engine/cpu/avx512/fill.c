@@ -1,4 +1,4 @@
-/* Setter of the AVX-512 bundle (F, BW, DQ, VL, VNNI): its overrides of the AVX2 kernels. */
+/* Setter of the AVX-512 ISA (F, BW, DQ, VL, VNNI): its overrides of the AVX2 kernels. */
 #include "engine/cpu/setter.h"
 
 /* The quantizers are not overridden: AVX2's are as fast. */

@@ -1,4 +1,4 @@
-/* Setter of the AVX512-BF16 kernels, which extend the AVX-512 bundle. */
+/* Setter of the AVX512-BF16 kernels, which extend the AVX-512 ISA. */
 #include "engine/cpu/setter.h"
 
 void ak_avx512bf16_set_kernels(struct ak_cpu_kernels *k)

@@ -1,4 +1,4 @@
-/* Setter of the AVX-VNNI bundle: its overrides of the AVX2 kernels. */
+/* Setter of the AVX-VNNI ISA: its overrides of the AVX2 kernels. */
 #include "engine/cpu/setter.h"
 
 void ak_avxvnni_set_kernels(struct ak_cpu_kernels *k)

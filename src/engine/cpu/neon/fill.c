@@ -1,4 +1,4 @@
-/* Setter of the NEON bundle (with the dot-product instructions): its overrides of the scalar
+/* Setter of the NEON ISA (with the dot-product instructions): its overrides of the scalar
  * kernels. */
 #include "engine/cpu/setter.h"
 

@@ -1,4 +1,4 @@
-/* Setter of the I8MM bundle: its overrides of the NEON kernels. Only GEMM is overridden: GEMV is
+/* Setter of the I8MM ISA: its overrides of the NEON kernels. Only GEMM is overridden: GEMV is
  * bound by memory, skinny GEMM by unpacking its tiles. */
 #include "engine/cpu/setter.h"
 

@@ -1,4 +1,4 @@
-/* Setter of the scalar bundle: fills the whole table, so that every slot has a kernel unless it is
+/* Setter of the scalar ISA: fills the whole table, so that every slot has a kernel unless it is
  * optional. */
 #include "engine/cpu/setter.h"
 

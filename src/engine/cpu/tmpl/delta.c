@@ -1,4 +1,4 @@
-/* The gated delta rule, written once for the vectors of every bundle. A lane is a column of the
+/* The gated delta rule, written once for the vectors of every ISA. A lane is a column of the
  * state. */
 #include "engine/cpu/setter.h"
 

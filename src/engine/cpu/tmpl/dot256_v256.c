@@ -1,5 +1,5 @@
 /* Products of types with blocks of 256 elements and integer scales per 32 or 16 of them. Shared by
- * all bundles of 256-bit vectors, each with its own AK_STEP_H.
+ * all ISAs of 256-bit vectors, each with its own AK_STEP_H.
  *
  * One function, dot_super_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens
  * over some super-blocks, from packed tiles (GEMV, skinny GEMM) or from an int8 panel (GEMM). Per

@@ -1,4 +1,4 @@
-/* Products of types with blocks of 32 elements. Shared by all bundles of 256-bit vectors, each with
+/* Products of types with blocks of 32 elements. Shared by all ISAs of 256-bit vectors, each with
  * its own AK_STEP_H.
  *
  * One function, dot_blocks, computes them all: 16 rows (two vectors) times up to GROUP tokens over

@@ -1,4 +1,4 @@
-/* Elementwise kernels and norms, written once for the vectors of every bundle. generic.h has the
+/* Elementwise kernels and norms, written once for the vectors of every ISA. generic.h has the
  * elements that do not fill a vector, and the kernels that compilers vectorize as well. */
 #include "engine/cpu/setter.h"
 

@@ -1,4 +1,4 @@
-/* Roofline probes of reading and of float products, written once for the vectors of every bundle.
+/* Roofline probes of reading and of float products, written once for the vectors of every ISA.
  */
 #include <string.h>
 

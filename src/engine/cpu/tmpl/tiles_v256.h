@@ -1,4 +1,4 @@
-/* Decodes nibbles of packed tiles to bytes in 256-bit vectors, and includes the bundle's multiply
+/* Decodes nibbles of packed tiles to bytes in 256-bit vectors, and includes the ISA's multiply
  * step. */
 #ifndef AK_ENGINE_CPU_TMPL_TILES_V256_H
 #define AK_ENGINE_CPU_TMPL_TILES_V256_H
