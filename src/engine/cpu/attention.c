@@ -29,8 +29,8 @@ struct partial {
 const struct ak_cpu_token_block *ak_cpu_blocks(const struct ak_cpu_prepared *p,
                                                const struct ak_op_attention_params *a, uint32_t *n)
 {
-    *n = a->cross ? p->n_cross_blocks : p->n_blocks;
-    return a->cross ? p->cross_blocks : p->blocks;
+    *n = a->cross ? p->pass.n_cross_blocks : p->pass.n_blocks;
+    return a->cross ? p->pass.cross_blocks : p->pass.blocks;
 }
 
 static uint32_t token_of(const struct item *item, uint32_t row)
@@ -54,7 +54,7 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
                          const struct item *item, struct ak_cpu_scratch *scratch)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
-    bool tiled = ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type));
+    bool tiled = ak_cpu_is_tiled(ak_kv_stored_type(p->kv.shape.k_type));
     for (uint32_t r = 0; r < item->block.n * item->n_heads; r++) {
         const float *q = query_row(p, c, token_of(item, r), head_of(item, r));
         float *scaled = scratch->q + r * a->head_dim;
@@ -66,7 +66,7 @@ static void load_queries(const struct ak_cpu_prepared *p, const struct ak_comman
         for (uint32_t d = 0; d < a->head_dim; d++)
             scratch->row[d] = scaled[d] *= times;
         ak_cpu_quantize_terms(&p->cpu->kernels, AK_CPU_ACT_Q8_32, scratch->row, a->head_dim,
-                              AK_TERMS_MAX, scratch->q_terms + r * p->query_bytes);
+                              AK_TERMS_MAX, scratch->q_terms + r * p->kv.query_bytes);
     }
 }
 
@@ -103,9 +103,9 @@ static void find_visible_pages(const struct ak_cpu_prepared *p,
                                uint32_t *end)
 {
     uint32_t from, to;
-    find_visible(a, block, p->batch->positions[block->first], &from, &to);
+    find_visible(a, block, p->pass.batch->positions[block->first], &from, &to);
     *first = from / AK_KV_PAGE_TOKENS;
-    find_visible(a, block, p->batch->positions[block->first + block->n - 1], &from, &to);
+    find_visible(a, block, p->pass.batch->positions[block->first + block->n - 1], &from, &to);
     *end = (to - 1) / AK_KV_PAGE_TOKENS + 1;
 }
 
@@ -117,15 +117,15 @@ static void compute_quantized_scores(const struct ak_cpu_prepared *p,
                                      const uint8_t *keys, size_t group, size_t groups)
 {
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
-    size_t head_dim = p->kv_shape.head_dim, width = groups * AK_KV_GROUP_TOKENS, rows;
+    size_t head_dim = p->kv.shape.head_dim, width = groups * AK_KV_GROUP_TOKENS, rows;
     float of_first[AK_ATTN_ROWS_MAX];
     k->dot_rows(ak_cpu_first_key(p, keys), head_dim, 1, scratch->q + begin * head_dim, head_dim, n,
                 head_dim, of_first, 1);
     for (size_t i = 0; i < n; i += rows) {
         rows = ak_min_size(n - i, AK_SKINNY_MAX / AK_TERMS_MAX);
-        k->tile[ak_kv_stored_type(p->kv_shape.k_type)].dot_tiles(
-            keys + group * p->key_group_bytes, groups, head_dim,
-            scratch->q_terms + (begin + i) * p->query_bytes, p->query_bytes / AK_TERMS_MAX,
+        k->tile[ak_kv_stored_type(p->kv.shape.k_type)].dot_tiles(
+            keys + group * p->kv.key_group_bytes, groups, head_dim,
+            scratch->q_terms + (begin + i) * p->kv.query_bytes, p->kv.query_bytes / AK_TERMS_MAX,
             rows * AK_TERMS_MAX, scratch->terms, width, 0);
         ak_cpu_add_terms(scratch->terms, rows, width,
                          scratch->weights + i * AK_KV_PAGE_TOKENS + group * AK_KV_GROUP_TOKENS,
@@ -144,7 +144,7 @@ static void compute_scores(const struct ak_cpu_prepared *p, struct ak_cpu_scratc
                            size_t end)
 {
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
-    const struct ak_kv_shape *s = &p->kv_shape;
+    const struct ak_kv_shape *s = &p->kv.shape;
     const float *q = scratch->q + begin * s->head_dim;
     size_t group = first / AK_KV_GROUP_TOKENS,
            groups = (end + AK_KV_GROUP_TOKENS - 1) / AK_KV_GROUP_TOKENS - group;
@@ -181,7 +181,7 @@ static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
                        struct partial *part, const uint8_t *v, size_t first, size_t end)
 {
     const struct ak_cpu_kernels *k = &p->cpu->kernels;
-    const struct ak_kv_shape *s = &p->kv_shape;
+    const struct ak_kv_shape *s = &p->kv.shape;
     size_t n = s->head_dim;
     ak_attn_pv_fn *as_stored = s->v_type == AKUNU_KV_F16  ? k->attn_pv_f16 :
                                s->v_type == AKUNU_KV_Q8_0 ? k->attn_pv_q8_0 :
@@ -194,7 +194,7 @@ static void mix_values(const struct ak_cpu_prepared *p, struct ak_cpu_scratch *s
     const void *values_f32 = v;
     if (s->v_type != AKUNU_KV_F32) {
         k->dequantize[ak_kv_stored_type(s->v_type)](
-            v + first * p->value_bytes, scratch->page_f32 + first * n, (end - first) * n);
+            v + first * p->kv.value_bytes, scratch->page_f32 + first * n, (end - first) * n);
         values_f32 = scratch->page_f32;
     }
     k->attn_pv_f32(scratch->weights, part->n, n, values_f32, part->first, part->end, part->max,
@@ -208,11 +208,11 @@ static void subtract_distances(const struct ak_cpu_prepared *p, const struct ite
                                uint32_t page, size_t first, size_t end)
 {
     for (uint32_t i = 0; i < part->n; i++) {
-        uint32_t row = part->begin + i, position = p->batch->positions[token_of(item, row)];
+        uint32_t row = part->begin + i, position = p->pass.batch->positions[token_of(item, row)];
         const float *distances =
-            p->distances + (p->context - 1 - position) + page * AK_KV_PAGE_TOKENS + first;
+            p->memory.distances + (p->context - 1 - position) + page * AK_KV_PAGE_TOKENS + first;
         p->cpu->kernels.add_scaled(scratch->weights + (size_t)i * AK_KV_PAGE_TOKENS + first,
-                                   distances, -p->slopes[head_of(item, row)], end - first);
+                                   distances, -p->memory.slopes[head_of(item, row)], end - first);
     }
 }
 
@@ -222,7 +222,7 @@ static void copy_scores(const struct ak_cpu_prepared *p, const struct ak_command
                         const struct item *item, const struct ak_cpu_scratch *scratch,
                         const struct partial *part, uint32_t page, size_t first, size_t end)
 {
-    const struct ak_batch_scores *s = p->batch->scores;
+    const struct ak_batch_scores *s = p->pass.batch->scores;
     for (uint32_t i = 0; i < part->n; i++) {
         uint32_t row = part->begin + i, head = head_of(item, row);
         int32_t matrix = s->matrices[(uint32_t)c->layer * s->n_heads + head];
@@ -237,10 +237,10 @@ static void copy_scores(const struct ak_cpu_prepared *p, const struct ak_command
 static const uint32_t *page_table(const struct ak_cpu_prepared *p, const struct ak_command *c,
                                   const struct ak_cpu_token_block *block)
 {
-    uint32_t sequence = p->batch->sequences[block->first];
+    uint32_t sequence = p->pass.batch->sequences[block->first];
     if (c->params.attention.cross)
-        sequence = p->batch->cross_sequences[sequence];
-    return p->batch->pages[sequence];
+        sequence = p->pass.batch->cross_sequences[sequence];
+    return p->pass.batch->pages[sequence];
 }
 
 /* Computes the partial softmax of one page into *part and scratch->page_out. Positions ascend, so
@@ -249,7 +249,7 @@ static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c
                      const struct item *item, struct ak_cpu_scratch *scratch, uint32_t page,
                      struct partial *part)
 {
-    const struct ak_batch *batch = p->batch;
+    const struct ak_batch *batch = p->pass.batch;
     uint32_t stored = page_table(p, c, &item->block)[page];
     size_t low = AK_KV_PAGE_TOKENS, high = 0;
     part->begin = part->n = 0;
@@ -278,7 +278,7 @@ static void run_page(const struct ak_cpu_prepared *p, const struct ak_command *c
     if (c->params.attention.alibi)
         subtract_distances(p, item, part, scratch, page, low, high);
     cap_scores(p, scratch, part->n, c->params.attention.cap, low, high);
-    mix_values(p, scratch, part, keys + p->keys_bytes, low, high);
+    mix_values(p, scratch, part, keys + p->kv.keys_bytes, low, high);
 }
 
 /* Divides a row's sum of values by the sum of weights, applies the gate and writes the output. */
@@ -351,7 +351,7 @@ static uint32_t find_present(const uint32_t *table, uint32_t first, uint32_t n)
 
 static float *partial_of(const struct ak_cpu_prepared *p, uint32_t head, uint32_t page)
 {
-    return p->partials + ((size_t)head * p->kv_shape.n_pages + page) * p->partial_stride;
+    return p->pass.partials + ((size_t)head * p->kv.shape.n_pages + page) * p->pass.partial_stride;
 }
 
 static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_command *c,
@@ -359,7 +359,7 @@ static void run_thread_pages(const struct ak_cpu_prepared *p, const struct ak_co
                              uint32_t first, uint32_t n_pages)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
-    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     const uint32_t *table = page_table(p, c, block);
     uint32_t group = a->n_heads / a->n_kv_heads, loaded = UINT32_MAX, page = 0;
     size_t begin, end;
@@ -389,7 +389,7 @@ static void merge_thread_heads(const struct ak_cpu_prepared *p, const struct ak_
                                unsigned thread, uint32_t n_pages)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
-    float *row = p->scratch[thread].out;
+    float *row = p->memory.scratch[thread].out;
     size_t begin, end;
     ak_chunk_range(a->n_heads, p->n_threads, thread, &begin, &end);
     for (size_t head = begin; head < end; head++) {
@@ -455,21 +455,22 @@ static void add_importance(const struct ak_cpu_prepared *p, const struct ak_comm
                            unsigned thread)
 {
     const struct ak_op_attention_params *a = &c->params.attention;
-    const struct ak_batch_importance *importance = p->batch->importance;
-    uint32_t group = a->n_heads / a->n_kv_heads, end = p->batch->positions[p->batch->n - 1] + 1;
+    const struct ak_batch_importance *importance = p->pass.batch->importance;
+    uint32_t group = a->n_heads / a->n_kv_heads,
+             end = p->pass.batch->positions[p->pass.batch->n - 1] + 1;
     uint32_t n_max = group < AK_ATTN_ROWS_MAX ? AK_ATTN_ROWS_MAX / group : 1;
     for (uint32_t h = thread; h < a->n_kv_heads; h += p->n_threads) {
         uint64_t *sums = importance->sums +
                          ((size_t)a->kv_layer * importance->n_kv_heads + h) * importance->stride;
-        for (uint32_t t = 0, n; t < p->batch->n; t += n) {
-            n = p->batch->n - t < n_max ? p->batch->n - t : n_max;
+        for (uint32_t t = 0, n; t < p->pass.batch->n; t += n) {
+            n = p->pass.batch->n - t < n_max ? p->pass.batch->n - t : n_max;
             for (uint32_t i = 0, heads; i < group; i += heads) {
                 heads = group - i < AK_ATTN_ROWS_MAX ? group - i : AK_ATTN_ROWS_MAX;
                 struct item item = { .block = { .first = t, .n = n, .end = end },
                                      .kv_head = h,
                                      .first_head = h * group + i,
                                      .n_heads = heads };
-                add_item_weights(p, c, &item, &p->scratch[thread], sums);
+                add_item_weights(p, c, &item, &p->memory.scratch[thread], sums);
             }
         }
     }
@@ -485,12 +486,12 @@ static void step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepare
     const struct ak_op_attention_params *a = &c->params.attention;
     uint32_t n_blocks;
     const struct ak_cpu_token_block *blocks = ak_cpu_blocks(p, a, &n_blocks);
-    if (p->batch->importance && !a->cross)
+    if (p->pass.batch->importance && !a->cross)
         add_importance(p, c, thread);
     uint32_t group = a->n_heads / a->n_kv_heads, groups = n_blocks * a->n_kv_heads;
     bool whole =
         group <= AK_ATTN_ROWS_MAX && (groups % p->n_threads == 0 || groups >= 4 * p->n_threads);
-    if (!whole && group <= AK_ATTN_ROWS_MAX && p->batch->n == 1 && n_blocks == 1) {
+    if (!whole && group <= AK_ATTN_ROWS_MAX && p->pass.batch->n == 1 && n_blocks == 1) {
         uint32_t first, n_pages;
         find_visible_pages(p, a, blocks, &first, &n_pages);
         n_pages = count_present(page_table(p, c, blocks), first, n_pages);
@@ -508,7 +509,7 @@ static void step_attention(const struct ak_cpu_step *step, struct ak_cpu_prepare
                              .kv_head = kv_head,
                              .first_head = kv_head * group + i % pieces * per_item,
                              .n_heads = per_item };
-        run_item(p, c, &item, &p->scratch[thread]);
+        run_item(p, c, &item, &p->memory.scratch[thread]);
     }
 }
 

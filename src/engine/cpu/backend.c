@@ -230,21 +230,21 @@ static const float *logits(const struct ak_backend_table *prepared, uint32_t i)
 
 static const int32_t *sampled(const struct ak_backend_table *prepared)
 {
-    return ((const struct ak_cpu_prepared *)prepared)->sampled;
+    return ((const struct ak_cpu_prepared *)prepared)->pass.sampled;
 }
 
 static uint64_t memory_bytes(const struct ak_backend_table *prepared)
 {
-    return ((const struct ak_cpu_prepared *)prepared)->memory_bytes;
+    return ((const struct ak_cpu_prepared *)prepared)->memory.bytes;
 }
 
 static void counts(const struct ak_backend_table *prepared, struct ak_backend_counts *out)
 {
     const struct ak_cpu_prepared *p = (const struct ak_cpu_prepared *)prepared;
-    *out = p->scratch[0].counts;
-    if (!p->first_half)
+    *out = p->memory.scratch[0].counts;
+    if (!p->ranks.first_half)
         return;
-    const struct ak_backend_counts *first = &p->first_half->scratch[0].counts;
+    const struct ak_backend_counts *first = &p->ranks.first_half->memory.scratch[0].counts;
     out->gemv += first->gemv;
     out->skinny += first->skinny;
     out->gemm += first->gemm;

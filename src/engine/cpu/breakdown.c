@@ -46,7 +46,7 @@ static double count_matrices(const struct ak_cpu_prepared *p, const struct ak_pa
 {
     double n = 0.0;
     for (uint32_t e = 0; e < packed->n_experts; e++)
-        n += p->routes.begin[e + 1] > p->routes.begin[e];
+        n += p->pass.routes.begin[e + 1] > p->pass.routes.begin[e];
     return packed->n_experts ? n / packed->n_experts : 1.0;
 }
 
@@ -73,13 +73,13 @@ static void count_attention(struct ak_cpu_times *t, const struct ak_cpu_prepared
     const struct ak_cpu_token_block *block = ak_cpu_blocks(p, a, &n_blocks),
                                     *stop = block + n_blocks;
     for (; block < stop; block++) {
-        uint32_t end = sees_all ? block->end : p->batch->positions[block->first] + block->n;
+        uint32_t end = sees_all ? block->end : p->pass.batch->positions[block->first] + block->n;
         double read = end, seen = sees_all ? end : end - (block->n - 1) / 2.0;
         if (a->window) {
             read = fmin(read, (double)a->window + block->n - 1);
             seen = fmin(seen, a->window);
         }
-        t->bytes[kind] += read / AK_KV_PAGE_TOKENS * (double)p->kv_head_bytes * a->n_kv_heads;
+        t->bytes[kind] += read / AK_KV_PAGE_TOKENS * (double)p->kv.head_bytes * a->n_kv_heads;
         t->ops[kind] += 4.0 * seen * block->n * a->head_dim * a->n_heads;
     }
 }
@@ -100,7 +100,7 @@ static void count(struct ak_cpu_times *t, const struct ak_cpu_prepared *p, unsig
 void ak_cpu_time_step(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, unsigned thread)
 {
     unsigned kind = kind_of(p, step);
-    bool is_first = p->scratch[thread].chunk == 0 || !step->is_chunked;
+    bool is_first = p->memory.scratch[thread].chunk == 0 || !step->is_chunked;
     double start = ak_seconds();
     step->run(step, p, thread);
     p->times->threads[thread].seconds[kind] += ak_seconds() - start;

@@ -200,55 +200,65 @@ struct ak_cpu_prepared {
     /* GEMM: chunks consist of whole units of this many rows, those of an int8 or an f32 panel */
     uint32_t unit;
     uint32_t context;
-    float *arena[AK_OP_ROWS_COUNT];
-    uint32_t arena_rows[AK_OP_ROWS_COUNT]; /* max_rows, rounded up for interleaved tokens */
-    /* RoPE frequencies, adjusted to this context */
-    const float *frequencies[AK_SPEC_ROPE_TABLES_MAX];
-    const float *zeros;                     /* bias of norms without one */
-    float *distances, *slopes;              /* ALiBi: |i − (context − 1)|; slope per head */
-    float *cos, *sin;                       /* [tables][max tokens][rope_dims/2], current pass */
-    uint8_t *activations[AK_CPU_ACT_COUNT]; /* GEMM: max tokens, shared by all threads */
-    struct ak_cpu_residuals residuals[AK_CPU_ACT_TYPE_COUNT]; /* the same */
-    struct ak_cpu_routes routes;
-    struct ak_panel_cache *panel_cache; /* [packed weights]; NULL: nothing is cached */
-    struct ak_cpu_token_block *blocks, *cross_blocks;
-    uint32_t n_blocks, n_cross_blocks;
-    int32_t *sampled;
-    int32_t *candidates; /* ARGMAX: [max logits][threads] */
-    float *candidate_values;
-    struct ak_cpu_scratch *scratch;
-    struct ak_cpu_steal_state *steal_states; /* [threads] */
-    uint64_t n_stages;                       /* in all passes so far */
     struct ak_cpu_step *steps;
     uint32_t n_steps;
-    uint8_t *kv;
-    struct ak_kv_shape kv_shape;
-    /* bytes per head: one group of keys of a page, all its keys, its keys and values */
-    size_t key_group_bytes, keys_bytes, kv_head_bytes;
-    size_t value_bytes, query_bytes; /* bytes: one token's values, one quantized query */
-    float *partials;                 /* [heads][pages][partial_stride]; see attention.c */
-    size_t partial_stride;
-    /* two allocations that hold all of the above: what stays between passes, and the rest */
-    void *memory;
-    size_t kept_bytes;
-    struct ak_cpu_workspace *workspace; /* prepare.c */
-    size_t memory_bytes;                /* without a lent workspace */
-    struct ak_cpu_output output;
-    struct ak_comm *comm; /* to other ranks; NULL: there are none */
-    /* for passes in two halves, which run in turns: the first one's buffers; NULL: there are none
-     */
-    struct ak_cpu_prepared *first_half;
-    uint32_t *half_logit_rows; /* of the second half */
-    enum ak_comm_lane lane;    /* of ALL_GATHER in this pass; AK_COMM_NOW: it is not in halves */
-    size_t *shard_begins;      /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
-    uint8_t *sent_shards;      /* ALL_GATHER: shards of activations of all ranks (ranks_shards.c) */
-    struct ak_cpu_shard_part *shard_parts;    /* [ranks]: of these */
-    void *best;                               /* the largest logits of each rank (ranks_best.c) */
-    float *sent;                              /* SEND: the rows that the next rank gets */
-    uint64_t n_passes;                        /* the current one included */
-    const struct ak_batch *batch;             /* of the current pass */
     struct ak_cpu_times *times;               /* NULL: off */
     struct ak_backend_input_sums *input_sums; /* [packed weights]; NULL: off */
+    struct ak_cpu_pass {
+        const struct ak_batch *batch;
+        uint64_t number,
+            n_stages;     /* of all passes so far, the current one included; their stages */
+        float *cos, *sin; /* [tables][max tokens][rope_dims/2] */
+        struct ak_cpu_routes routes;
+        struct ak_cpu_token_block *blocks, *cross_blocks;
+        uint32_t n_blocks, n_cross_blocks;
+        int32_t *sampled;
+        int32_t *candidates; /* ARGMAX: [max logits][threads] */
+        float *candidate_values;
+        float *partials; /* [heads][pages][partial_stride]; see attention.c */
+        size_t partial_stride;
+        struct ak_cpu_output output;
+        struct ak_cpu_steal_state *steal_states; /* [threads] */
+    } pass;
+    struct ak_cpu_memory {
+        float *arena[AK_OP_ROWS_COUNT];
+        uint32_t arena_rows[AK_OP_ROWS_COUNT]; /* max_rows, rounded up for interleaved tokens */
+        /* RoPE frequencies, adjusted to this context */
+        const float *frequencies[AK_SPEC_ROPE_TABLES_MAX];
+        const float *zeros;        /* bias of norms without one */
+        float *distances, *slopes; /* ALiBi: |i − (context − 1)|; slope per head */
+        /* GEMM: max tokens, shared by all threads */
+        uint8_t *activations[AK_CPU_ACT_COUNT];
+        struct ak_cpu_residuals residuals[AK_CPU_ACT_TYPE_COUNT];
+        struct ak_panel_cache *panel_cache; /* [packed weights]; NULL: nothing is cached */
+        struct ak_cpu_scratch *scratch;     /* [threads] */
+        /* two allocations that hold all that is prepared: what stays between passes, and the rest
+         */
+        void *kept;
+        size_t kept_bytes;
+        struct ak_cpu_workspace *workspace; /* prepare.c */
+        size_t bytes;                       /* without a lent workspace */
+    } memory;
+    struct ak_cpu_kv {
+        uint8_t *pages;
+        struct ak_kv_shape shape;
+        /* per head: one group of keys of a page, all its keys, its keys and values */
+        size_t key_group_bytes, keys_bytes, head_bytes;
+        size_t value_bytes, query_bytes; /* one token's values, one quantized query */
+    } kv;
+    struct ak_cpu_ranks {
+        struct ak_comm *comm; /* to other ranks; NULL: there are none */
+        /* for passes in two halves, which run in turns: the first one's buffers; NULL: there are
+         * none */
+        struct ak_cpu_prepared *first_half;
+        uint32_t *half_logit_rows; /* of the second half */
+        enum ak_comm_lane lane; /* of ALL_GATHER in this pass; AK_COMM_NOW: it is not in halves */
+        size_t *shard_begins; /* [ranks + 1]: where each rank's shard begins, in bytes (ranks.c) */
+        uint8_t *sent_shards; /* ALL_GATHER: shards of activations of all ranks (ranks_shards.c) */
+        struct ak_cpu_shard_part *shard_parts; /* [ranks]: of these */
+        void *best;                            /* the largest logits of each rank (ranks_best.c) */
+        float *sent;                           /* SEND: the rows that the next rank gets */
+    } ranks;
 };
 
 /* prepare.c */
@@ -325,7 +335,7 @@ static inline float *ak_cpu_slot(const struct ak_cpu_prepared *p, uint32_t slot)
 {
     const struct ak_op_slot *s = &p->table->slots[slot],
                             *whole = s->is_part ? &p->table->slots[s->whole] : s;
-    return p->arena[s->row_set] + (size_t)whole->offset * p->arena_rows[s->row_set] +
+    return p->memory.arena[s->row_set] + (size_t)whole->offset * p->memory.arena_rows[s->row_set] +
            (s->is_part ? s->at : 0);
 }
 
@@ -374,7 +384,8 @@ uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t
 /* First key of a page and head as Hadamard-transformed floats, stored after the key groups. */
 static inline float *ak_cpu_first_key(const struct ak_cpu_prepared *p, const uint8_t *keys)
 {
-    return (float *)(uintptr_t)(keys + AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS * p->key_group_bytes);
+    return (float *)(uintptr_t)(keys +
+                                AK_KV_PAGE_TOKENS / AK_KV_GROUP_TOKENS * p->kv.key_group_bytes);
 }
 
 /* Whether GEMM rounds activations to BF16 for this weight. */
@@ -485,7 +496,9 @@ static inline float *ak_cpu_angles(const struct ak_cpu_prepared *p, float *value
 /* Recurrent state of token t's sequence, from float `at` on. */
 static inline float *ak_cpu_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at)
 {
-    return (float *)(void *)(p->kv + ak_kv_state_offset(&p->kv_shape, p->batch->sequences[t])) + at;
+    return (float *)(void *)(p->kv.pages +
+                             ak_kv_state_offset(&p->kv.shape, p->pass.batch->sequences[t])) +
+           at;
 }
 
 /* Runs a NORM command on one row: reads elements [at, at + n) of x, writes out. */

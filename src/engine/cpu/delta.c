@@ -63,7 +63,7 @@ static void step_delta_gates(const struct ak_cpu_step *step, struct ak_cpu_prepa
     const float *decay = p->weights->vectors[c->vector].data,
                 *bias = p->weights->vectors[c->vector2].data;
     size_t begin, end;
-    ak_chunk_range((size_t)p->batch->n * d->n_v_heads, p->n_threads, thread, &begin, &end);
+    ak_chunk_range((size_t)p->pass.batch->n * d->n_v_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         size_t t = i / d->n_v_heads;
         uint32_t head = (uint32_t)(i % d->n_v_heads);
@@ -84,12 +84,12 @@ static void run_columns(const struct ak_cpu_prepared *p, const struct ak_command
     const struct ak_op_delta_params *d = &c->params.delta;
     uint32_t key_head = d->tiled ? head % d->n_k_heads : head / (d->n_v_heads / d->n_k_heads);
     uint32_t keys = d->n_k_heads * d->k_dim, column = head * d->v_dim + first;
-    for (size_t t = 0; t < p->batch->n; t++) {
+    for (size_t t = 0; t < p->pass.batch->n; t++) {
         const float *q = row_of(p, c->in, t) + key_head * d->k_dim,
                     *v = row_of(p, c->in, t) + 2 * keys + column;
         const float *gates = gates_of(p, d, t, head);
         float *state = ak_cpu_state(p, t, d->state_at) + (size_t)head * d->k_dim * d->v_dim + first;
-        for (uint32_t i = 0; p->batch->positions[t] == 0 && i < d->k_dim; i++)
+        for (uint32_t i = 0; p->pass.batch->positions[t] == 0 && i < d->k_dim; i++)
             memset(state + (size_t)i * d->v_dim, 0, n * sizeof *state);
         p->cpu->kernels.delta_rule(q, q + keys, d->k_dim, v, gates[d->alpha_at], gates[d->beta_at],
                                    state, d->v_dim, row_of(p, c->out, t) + column, n);
@@ -115,9 +115,9 @@ static void step_norm_gated(const struct ak_cpu_step *step, struct ak_cpu_prepar
 {
     const struct ak_command *c = step->command;
     const struct ak_op_norm_gated_params *g = &c->params.norm_gated;
-    float *normed = p->scratch[thread].row;
+    float *normed = p->memory.scratch[thread].row;
     size_t begin, end;
-    ak_chunk_range((size_t)p->batch->n * g->n_heads, p->n_threads, thread, &begin, &end);
+    ak_chunk_range((size_t)p->pass.batch->n * g->n_heads, p->n_threads, thread, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         size_t t = i / g->n_heads;
         uint32_t head = (uint32_t)(i % g->n_heads);

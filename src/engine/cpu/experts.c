@@ -38,7 +38,7 @@ static void step_route(const struct ak_cpu_step *step, struct ak_cpu_prepared *p
     const struct ak_command *c = step->command;
     const struct ak_op_route_params *r = &c->params.route;
     size_t begin, end;
-    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->pass.batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         const float *logits = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         float *ids = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
@@ -58,20 +58,20 @@ static void step_route_end(const struct ak_cpu_step *step, struct ak_cpu_prepare
     const struct ak_op_route_params *r = &c->params.route;
     const float *ids = ak_cpu_slot(p, c->out);
     size_t stride = ak_cpu_stride(p, c->out);
-    uint32_t *begin = p->routes.begin;
+    uint32_t *begin = p->pass.routes.begin;
     if (thread != 0)
         return;
     memset(begin, 0, (r->n_experts + 1u) * sizeof *begin);
-    for (uint32_t t = 0; t < p->batch->n; t++)
+    for (uint32_t t = 0; t < p->pass.batch->n; t++)
         for (uint32_t i = 0; i < r->n_used; i++)
             begin[(uint32_t)ids[t * stride + i] + 1]++;
     for (uint32_t e = 0; e < r->n_experts; e++)
         begin[e + 1] += begin[e];
-    for (uint32_t t = 0; t < p->batch->n; t++)
+    for (uint32_t t = 0; t < p->pass.batch->n; t++)
         for (uint32_t i = 0; i < r->n_used; i++) {
             uint32_t row = begin[(uint32_t)ids[t * stride + i]]++;
-            p->routes.row_of[t * r->n_used + i] = row;
-            p->routes.token_of[row] = t;
+            p->pass.routes.row_of[t * r->n_used + i] = row;
+            p->pass.routes.token_of[row] = t;
         }
     /* each entry now holds the next expert's first row */
     memmove(begin + 1, begin, r->n_experts * sizeof *begin);
@@ -84,13 +84,13 @@ static void step_combine(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     const struct ak_command *c = step->command;
     uint32_t begin, end, n_used = p->spec->config.n_experts_used;
     ak_cpu_chunk_rows(p, c->params.combine.n, thread, &begin, &end);
-    for (size_t t = 0; t < p->batch->n; t++) {
+    for (size_t t = 0; t < p->pass.batch->n; t++) {
         const float *weights = ak_cpu_slot(p, c->params.combine.routes) +
                                t * ak_cpu_stride(p, c->params.combine.routes) + n_used;
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         for (uint32_t i = 0; i < n_used; i++) {
-            const float *in =
-                ak_cpu_slot(p, c->in) + p->routes.row_of[t * n_used + i] * ak_cpu_stride(p, c->in);
+            const float *in = ak_cpu_slot(p, c->in) +
+                              p->pass.routes.row_of[t * n_used + i] * ak_cpu_stride(p, c->in);
             if (begin < end)
                 p->cpu->kernels.add_scaled(out + begin, in + begin, weights[i], end - begin);
         }
@@ -103,13 +103,13 @@ static void step_gate(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
     const struct ak_command *c = step->command;
     uint32_t gate = c->params.add_gated.gate, n = c->params.add_gated.n;
     size_t begin, end;
-    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->pass.batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float product;
         p->cpu->kernels.dot_rows(p->weights->vectors[c->vector].data, n, 1,
                                  ak_cpu_slot(p, gate) + t * ak_cpu_stride(p, gate), n, 1, n,
                                  &product, 1);
-        p->routes.gates[t] = 1.0f / (1.0f + ak_expf(-product));
+        p->pass.routes.gates[t] = 1.0f / (1.0f + ak_expf(-product));
     }
 }
 
@@ -119,10 +119,10 @@ static void step_add_gated(const struct ak_cpu_step *step, struct ak_cpu_prepare
     const struct ak_command *c = step->command;
     uint32_t begin, end;
     ak_cpu_chunk_rows(p, c->params.add_gated.n, thread, &begin, &end);
-    for (size_t t = 0; t < p->batch->n && begin < end; t++)
+    for (size_t t = 0; t < p->pass.batch->n && begin < end; t++)
         p->cpu->kernels.add_scaled(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out) + begin,
                                    ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin,
-                                   p->routes.gates[t], end - begin);
+                                   p->pass.routes.gates[t], end - begin);
 }
 
 const struct ak_cpu_op ak_cpu_op_route = { .steps = { step_route, step_route_end } };

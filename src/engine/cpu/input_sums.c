@@ -18,7 +18,7 @@ struct input {
 static const float *get_row(const struct input *in, size_t row)
 {
     const struct ak_command *c = in->command;
-    size_t at = c->op == AK_OP_GATHER ? in->p->routes.token_of[row] : row;
+    size_t at = c->op == AK_OP_GATHER ? in->p->pass.routes.token_of[row] : row;
     return ak_cpu_slot(in->p, c->in) + at * ak_cpu_stride(in->p, c->in);
 }
 
@@ -36,7 +36,7 @@ static void add_input(const struct input *in, const struct ak_pack_weight *packe
                       bool counts, const struct ak_backend_input_sums *sums)
 {
     size_t n_matrices = packed->n_experts ? packed->n_experts : 1;
-    const uint32_t *begin = in->p->routes.begin;
+    const uint32_t *begin = in->p->pass.routes.begin;
     for (size_t m = 0; m < n_matrices; m++) {
         size_t first = packed->n_experts ? begin[m] : 0,
                end = packed->n_experts ? begin[m + 1] : n_rows;

@@ -17,9 +17,9 @@
 uint8_t *ak_cpu_kv_head(const struct ak_cpu_prepared *p, uint32_t page, uint32_t layer,
                         uint32_t head)
 {
-    const struct ak_kv_shape *s = &p->kv_shape;
+    const struct ak_kv_shape *s = &p->kv.shape;
     size_t index = ((size_t)page * s->n_layers + layer) * s->n_kv_heads + head;
-    return p->kv + index * p->kv_head_bytes;
+    return p->kv.pages + index * p->kv.head_bytes;
 }
 
 size_t ak_cpu_hadamard(float *x, size_t n)
@@ -58,8 +58,8 @@ static void store_column(const void *elements, size_t size, size_t n, size_t tok
 static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t token, uint8_t *keys,
                       void *scratch)
 {
-    const struct ak_kv_shape *s = &p->kv_shape;
-    uint8_t *group = keys + token / AK_KV_GROUP_TOKENS * p->key_group_bytes;
+    const struct ak_kv_shape *s = &p->kv.shape;
+    uint8_t *group = keys + token / AK_KV_GROUP_TOKENS * p->kv.key_group_bytes;
     token %= AK_KV_GROUP_TOKENS;
     if (s->k_type == AKUNU_KV_F32) {
         store_column(x, sizeof(float), s->head_dim, token, group);
@@ -73,14 +73,14 @@ static void store_key(const struct ak_cpu_prepared *p, const float *x, size_t to
 static void store_difference(const struct ak_cpu_prepared *p, float *x, size_t token, uint8_t *keys,
                              void *scratch)
 {
-    const struct ak_kv_shape *s = &p->kv_shape;
+    const struct ak_kv_shape *s = &p->kv.shape;
     const float *first = ak_cpu_first_key(p, keys);
     enum ak_quant_type stored = ak_kv_stored_type(s->k_type);
     for (uint32_t d = 0; d < s->head_dim; d++)
         x[d] -= first[d];
     convert_elements(&p->cpu->kernels, s->k_type, x, s->head_dim, scratch);
     ak_cpu_pack_row(stored, scratch, s->head_dim, token % AK_KV_GROUP_TOKENS,
-                    keys + token / AK_KV_GROUP_TOKENS * p->key_group_bytes);
+                    keys + token / AK_KV_GROUP_TOKENS * p->kv.key_group_bytes);
 }
 
 static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_command *c,
@@ -93,8 +93,8 @@ static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_com
         memcpy(x, scratch, q->head_dim * sizeof *x);
     }
     if (q->rope_dims > 0)
-        p->cpu->kernels.rope(x, ak_cpu_angles(p, p->cos, q->rope_table, t),
-                             ak_cpu_angles(p, p->sin, q->rope_table, t), q->rope_dims,
+        p->cpu->kernels.rope(x, ak_cpu_angles(p, p->pass.cos, q->rope_table, t),
+                             ak_cpu_angles(p, p->pass.sin, q->rope_table, t), q->rope_dims,
                              q->interleaved != 0);
 }
 
@@ -103,8 +103,8 @@ static void norm_and_rotate(const struct ak_cpu_prepared *p, const struct ak_com
 static uint8_t *find_page(const struct ak_cpu_prepared *p, const struct ak_command *c, size_t t,
                           uint32_t head, uint32_t *token)
 {
-    uint32_t position = p->batch->positions[t];
-    uint32_t page = p->batch->pages[p->batch->sequences[t]][position / AK_KV_PAGE_TOKENS];
+    uint32_t position = p->pass.batch->positions[t];
+    uint32_t page = p->pass.batch->pages[p->pass.batch->sequences[t]][position / AK_KV_PAGE_TOKENS];
     *token = position % AK_KV_PAGE_TOKENS;
     return ak_cpu_kv_head(p, page, c->params.qkv.kv_layer, head);
 }
@@ -120,15 +120,15 @@ static void store_head(const struct ak_cpu_prepared *p, const struct ak_command 
     uint8_t *page = find_page(p, c, t, head, &token);
     float *key = row + q->k_at + head * q->head_dim;
     norm_and_rotate(p, c, c->vector2, key, t, scratch);
-    if (ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type))) {
+    if (ak_cpu_is_tiled(ak_kv_stored_type(p->kv.shape.k_type))) {
         ak_cpu_hadamard(key, q->head_dim);
         if (token == 0)
             memcpy(ak_cpu_first_key(p, page), key, q->head_dim * sizeof *key);
     } else {
         store_key(p, key, token, page, scratch);
     }
-    convert_elements(&p->cpu->kernels, p->kv_shape.v_type, row + q->v_at + head * q->head_dim,
-                     q->head_dim, page + p->keys_bytes + token * p->value_bytes);
+    convert_elements(&p->cpu->kernels, p->kv.shape.v_type, row + q->v_at + head * q->head_dim,
+                     q->head_dim, page + p->kv.keys_bytes + token * p->kv.value_bytes);
 }
 
 /* Quantizes the transformed key of a KV head of batch token t. */
@@ -153,11 +153,11 @@ static void step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
 {
     const struct ak_command *c = step->command;
     const struct ak_op_qkv_params *q = &c->params.qkv;
-    float *scratch = p->scratch[thread].row;
+    float *scratch = p->memory.scratch[thread].row;
     uint32_t heads = q->n_heads + q->n_kv_heads;
     size_t begin, end;
-    ak_chunk_range((size_t)p->batch->n * heads, p->n_threads, thread, &begin, &end);
-    bool is_stored = p->batch->importance != NULL;
+    ak_chunk_range((size_t)p->pass.batch->n * heads, p->n_threads, thread, &begin, &end);
+    bool is_stored = p->pass.batch->importance != NULL;
     for (size_t i = begin; i < end; i++) {
         float *row = ak_cpu_slot(p, c->in) + i / heads * ak_cpu_stride(p, c->in);
         uint32_t head = (uint32_t)(i % heads);
@@ -166,16 +166,16 @@ static void step_qkv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, 
         else if (!is_stored)
             store_head(p, c, i / heads, head - q->n_heads, row, scratch);
     }
-    if (is_stored || !ak_cpu_is_tiled(ak_kv_stored_type(p->kv_shape.k_type)))
+    if (is_stored || !ak_cpu_is_tiled(ak_kv_stored_type(p->kv.shape.k_type)))
         return;
-    if (p->batch->n > 1)
+    if (p->pass.batch->n > 1)
         ak_pool_barrier(p->pool, thread);
     for (size_t i = begin; i < end; i++) {
         size_t t = i / heads;
-        if (i % heads < q->n_heads || is_second(p->batch, t))
+        if (i % heads < q->n_heads || is_second(p->pass.batch, t))
             continue;
         quantize_head(p, c, t, (uint32_t)(i % heads) - q->n_heads, scratch);
-        if (t + 1 < p->batch->n && is_second(p->batch, t + 1))
+        if (t + 1 < p->pass.batch->n && is_second(p->pass.batch, t + 1))
             quantize_head(p, c, t + 1, (uint32_t)(i % heads) - q->n_heads, scratch);
     }
 }

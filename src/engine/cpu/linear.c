@@ -75,7 +75,8 @@ enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
 static enum ak_cpu_act_format get_act_format(const struct ak_cpu_prepared *p,
                                              const struct ak_pack_weight *packed, size_t n)
 {
-    return p->panel_cache ? AK_CPU_ACT_PANEL_F32 : ak_cpu_select_act_format(p->cpu, packed, n);
+    return p->memory.panel_cache ? AK_CPU_ACT_PANEL_F32 :
+                                   ak_cpu_select_act_format(p->cpu, packed, n);
 }
 
 /* Terms per token (2: with a residual term) in each format that the linear commands after PREPARE
@@ -132,7 +133,8 @@ static void interleave_in_place(const struct ak_cpu_step *step, const struct ak_
                                 size_t rows, unsigned thread)
 {
     size_t k = ak_cpu_stride(p, step->command->in), begin, end;
-    float *tokens = ak_cpu_slot(p, step->command->in), *copy = p->scratch[thread].weight_rows;
+    float *tokens = ak_cpu_slot(p, step->command->in),
+          *copy = p->memory.scratch[thread].weight_rows;
     ak_chunk_range((rows + AK_PANEL_TOKEN_STEP - 1) / AK_PANEL_TOKEN_STEP, p->n_threads, thread,
                    &begin, &end);
     for (size_t group = begin; group < end; group++) {
@@ -149,13 +151,13 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     const struct ak_command *c = step->command;
     const struct ak_cpu_kernels *kernels = &p->cpu->kernels;
     const struct ak_pack_weight *packed = &p->weights->packed[step->linears->weight];
-    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     size_t rows = ak_cpu_rows(p, step->row_set), begin = 0, end = rows,
            padding = ak_round_up(packed->cols, AK_LANES) - packed->cols;
     uint32_t terms[AK_CPU_ACT_COUNT], max_terms = count_terms(step, p, rows, terms);
     bool is_skinny = ak_cpu_is_skinny((uint32_t)rows);
-    uint8_t *const *activations = is_skinny ? scratch->activations : p->activations;
-    const struct ak_cpu_residuals *residuals = is_skinny ? scratch->residuals : p->residuals;
+    uint8_t *const *activations = is_skinny ? scratch->activations : p->memory.activations;
+    const struct ak_cpu_residuals *residuals = is_skinny ? scratch->residuals : p->memory.residuals;
     bool has_residual[AK_CPU_ACT_COUNT] = { 0 };
     if (ak_cpu_gathers_activations(p, step)) {
         ak_cpu_prepare_shards(step, p, thread);
@@ -170,7 +172,7 @@ void ak_cpu_step_prepare(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     if (!is_skinny)
         ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
-        size_t row = c->op == AK_OP_GATHER ? p->routes.token_of[t] : t;
+        size_t row = c->op == AK_OP_GATHER ? p->pass.routes.token_of[t] : t;
         float *x = ak_cpu_slot(p, c->in) + row * ak_cpu_stride(p, c->in);
         if (c->op == AK_OP_NORM) {
             ak_cpu_norm(p, c, x, scratch->row);
@@ -473,7 +475,7 @@ static void multiply_blas(const struct product *m, const struct ak_cpu_prepared 
     size_t k = m->packed->cols, max = ak_cpu_blas_rows(k);
     size_t x_stride = m->act_bytes / sizeof(float);
     const float *x = (const float *)(const void *)m->activations;
-    float *rows = p->scratch[0].blas;
+    float *rows = p->memory.scratch[0].blas;
     for (size_t row = 0, n; row < part->rows; row += n) {
         size_t begin, end;
         n = ak_min_size(part->rows - row, max);
@@ -518,9 +520,9 @@ static void count_product(struct ak_backend_counts *counts, const struct product
 static struct ak_panel_cache get_panel_cache(const struct ak_cpu_prepared *p,
                                              const struct ak_pack_weight *packed, uint32_t i)
 {
-    if (!p->panel_cache)
+    if (!p->memory.panel_cache)
         return (struct ak_panel_cache){ NULL, NULL };
-    struct ak_panel_cache panel_cache = p->panel_cache[packed - p->weights->packed];
+    struct ak_panel_cache panel_cache = p->memory.panel_cache[packed - p->weights->packed];
     size_t rows = ak_cpu_panel_cache_rows(packed, i);
     return (struct ak_panel_cache){ panel_cache.panels + rows * ak_round_up(packed->cols, AK_LANES),
                                     panel_cache.is_unpacked + rows / AK_TILE_ROWS };
@@ -557,7 +559,7 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 {
     const struct ak_command *c = step->command;
     const struct ak_pack_weight *packed = &p->weights->packed[c->weight];
-    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     size_t n = ak_cpu_rows(p, step->row_set);
     enum ak_cpu_act_format format = get_act_format(p, packed, n);
     struct product m = { .kernels = &p->cpu->kernels,
@@ -568,13 +570,14 @@ void ak_cpu_step_linear(const struct ak_cpu_step *step, struct ak_cpu_prepared *
                          .scratch = scratch,
                          .activations = ak_cpu_is_skinny((uint32_t)n) ?
                                             scratch->activations[format] :
-                                            p->activations[format],
+                                            p->memory.activations[format],
                          .act_bytes = ak_cpu_act_bytes(format, packed->cols),
                          .residuals = !ak_cpu_wants_residual(packed) ? NULL :
                                       ak_cpu_is_skinny((uint32_t)n)  ? &scratch->residuals[format] :
-                                                                       &p->residuals[format],
+                                                                       &p->memory.residuals[format],
                          .format = format,
-                         .uses_skinny = !p->panel_cache && ak_cpu_uses_skinny(p->cpu, packed, n) };
+                         .uses_skinny =
+                             !p->memory.panel_cache && ak_cpu_uses_skinny(p->cpu, packed, n) };
     bool uses_blas = ak_cpu_uses_blas(p->cpu, packed, n);
     if (interleaves_in_place(step, format, n))
         m.activations = (const uint8_t *)(const void *)ak_cpu_slot(p, c->in);
@@ -607,11 +610,11 @@ void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared 
 {
     const struct ak_command *c = step->command;
     const struct ak_pack_weight *packed = &p->weights->packed[c->weight];
-    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     enum ak_cpu_act_format format = ak_cpu_type_act_format(packed->type);
     uint32_t n_rows = ak_cpu_rows(p, step->row_set);
     const uint8_t *activations =
-        ak_cpu_is_skinny(n_rows) ? scratch->activations[format] : p->activations[format];
+        ak_cpu_is_skinny(n_rows) ? scratch->activations[format] : p->memory.activations[format];
     uint32_t width = ak_pack_linear_width(p->weights, packed->linear, packed->layer);
     struct product m = { .kernels = &p->cpu->kernels,
                          .profile = &p->cpu->profile,
@@ -621,8 +624,8 @@ void ak_cpu_step_experts(const struct ak_cpu_step *step, struct ak_cpu_prepared 
                          .act_bytes = ak_cpu_act_bytes(format, packed->cols),
                          .format = format };
     for (uint32_t e = 0; e < packed->n_experts; e++) {
-        uint32_t first = p->routes.begin[e];
-        m.n = p->routes.begin[e + 1] - first;
+        uint32_t first = p->pass.routes.begin[e];
+        m.n = p->pass.routes.begin[e + 1] - first;
         if (m.n == 0)
             continue;
         m.uses_skinny = ak_cpu_uses_skinny(p->cpu, packed, m.n);

@@ -19,8 +19,9 @@ bool ak_cpu_wants_best(const struct ak_cpu_prepared *p, const struct ak_cpu_step
 {
     const struct ak_pack_weight *packed = &p->weights->packed[step->command->weight];
     uint32_t n = ak_cpu_rows(p, step->row_set);
-    return packed->layout == AK_CPU_LAYOUT_SLICES_1 && p->output.has_slices && p->batch->n_best &&
-           n <= AK_BEST_ROWS_MAX && p->batch->n_best <= AK_BEST_MAX / n;
+    return packed->layout == AK_CPU_LAYOUT_SLICES_1 && p->pass.output.has_slices &&
+           p->pass.batch->n_best && n <= AK_BEST_ROWS_MAX &&
+           p->pass.batch->n_best <= AK_BEST_MAX / n;
 }
 
 /* ‖x‖ + AK_SLICES_SUM_WEIGHT · ‖s‖ of both terms of a token's activations: what a row's bound is
@@ -47,8 +48,8 @@ static float measure_reach(const struct ak_cpu_act32 *first, const struct ak_cpu
 static void begin_pass(const struct ak_cpu_prepared *p, struct ak_cpu_best *best,
                        const uint8_t *activations, size_t act_bytes, size_t n_blocks)
 {
-    best->pass = p->n_passes;
-    for (uint32_t t = 0; t < p->batch->n_logits; t++) {
+    best->pass = p->pass.number;
+    for (uint32_t t = 0; t < p->pass.batch->n_logits; t++) {
         const uint8_t *terms = activations + t * AK_TERMS_MAX * act_bytes;
         best->n[t] = 0;
         best->reach[t] =
@@ -114,14 +115,14 @@ void ak_cpu_output_estimate(const struct ak_cpu_step *step, struct ak_cpu_prepar
 {
     const struct ak_pack_weight *packed = &p->weights->packed[step->command->weight];
     const struct ak_pack_part *part = &packed->parts[0];
-    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     struct ak_cpu_best *best = scratch->best;
     size_t k = packed->cols, act_bytes = ak_cpu_act_bytes(AK_CPU_ACT_Q8_32, k);
     const uint8_t *activations = scratch->activations[AK_CPU_ACT_Q8_32];
     float *y = ak_cpu_slot(p, step->command->out) + part->output_offset;
     size_t y_stride = ak_cpu_stride(p, step->command->out);
-    uint32_t n = p->batch->n_logits, n_best = p->batch->n_best;
-    if (best->pass != p->n_passes)
+    uint32_t n = p->pass.batch->n_logits, n_best = p->pass.batch->n_best;
+    if (best->pass != p->pass.number)
         begin_pass(p, best, activations, act_bytes, k / AK_BLOCK_K);
     struct ak_cpu_slices slices = ak_cpu_get_slices(part->data, k, begin / AK_TILE_ROWS), next;
     for (uint32_t row = begin; row < end; row += AK_TILE_ROWS, slices = next) {
@@ -132,7 +133,7 @@ void ak_cpu_output_estimate(const struct ak_cpu_step *step, struct ak_cpu_prepar
             AK_TILE_ROWS, (size_t)(next.high - slices.high));
         uint32_t n_rows = part->rows - row < AK_TILE_ROWS ? part->rows - row : AK_TILE_ROWS;
         for (uint32_t t = 0; t < n; t++) {
-            p->output.tile_bounds[t * p->output.n_tiles + tile] =
+            p->pass.output.tile_bounds[t * p->pass.output.n_tiles + tile] =
                 bound_tile(best, t, n_best, scratch->terms + t * AK_TERMS_MAX * AK_TILE_ROWS,
                            slices.bounds, row, n_rows);
             for (size_t r = 0; r < AK_TILE_ROWS; r++)
@@ -146,7 +147,7 @@ static void multiply_tile(const struct ak_pack_weight *packed, struct ak_cpu_pre
                           unsigned thread, size_t tile, size_t next, uint32_t t,
                           float y[AK_TILE_ROWS])
 {
-    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     size_t k = packed->cols, act_bytes = ak_cpu_act_bytes(AK_CPU_ACT_Q8_32, k);
     const uint8_t *data = packed->parts[0].data;
     struct ak_cpu_slices slices = ak_cpu_get_slices(data, k, tile),
@@ -166,9 +167,10 @@ static const struct ak_cpu_estimate *take_next(const struct ak_cpu_prepared *p, 
     const struct ak_cpu_estimate *next = NULL;
     unsigned owner = 0;
     for (unsigned j = 0; j < p->n_threads; j++) {
-        const struct ak_cpu_best *best = p->scratch[j].best;
-        const struct ak_cpu_estimate *first = best->list + (size_t)t * p->batch->n_best + at[j];
-        if (best->pass != p->n_passes || at[j] == best->n[t])
+        const struct ak_cpu_best *best = p->memory.scratch[j].best;
+        const struct ak_cpu_estimate *first =
+            best->list + (size_t)t * p->pass.batch->n_best + at[j];
+        if (best->pass != p->pass.number || at[j] == best->n[t])
             continue;
         if (!next || first->value > next->value ||
             (first->value == next->value && first->row < next->row)) {
@@ -185,9 +187,9 @@ static const struct ak_cpu_estimate *take_next(const struct ak_cpu_prepared *p, 
 static void compute_largest(const struct ak_pack_weight *packed, struct ak_cpu_prepared *p,
                             unsigned thread, uint32_t t)
 {
-    uint32_t n_best = p->batch->n_best, *at = p->scratch[thread].best->cursors;
+    uint32_t n_best = p->pass.batch->n_best, *at = p->memory.scratch[thread].best->cursors;
     uint32_t rows[AK_BEST_MAX], n = 0;
-    float *largest = p->output.largest + (size_t)t * n_best;
+    float *largest = p->pass.output.largest + (size_t)t * n_best;
     memset(at, 0, p->n_threads * sizeof *at);
     for (uint32_t i = 0; i < n_best; i++) {
         const struct ak_cpu_estimate *next = take_next(p, t, at);
@@ -211,7 +213,7 @@ void ak_cpu_step_output_largest(const struct ak_cpu_step *step, struct ak_cpu_pr
                                 unsigned thread)
 {
     const struct ak_pack_weight *packed = &p->weights->packed[step->command->weight];
-    for (uint32_t t = 0; ak_cpu_wants_best(p, step) && t < p->batch->n_logits; t++)
+    for (uint32_t t = 0; ak_cpu_wants_best(p, step) && t < p->pass.batch->n_logits; t++)
         compute_largest(packed, p, thread, t);
 }
 
@@ -220,22 +222,23 @@ void ak_cpu_step_output_largest(const struct ak_cpu_step *step, struct ak_cpu_pr
 static uint32_t find_tile(const struct ak_cpu_prepared *p, unsigned thread, const float *bounds,
                           float smallest, uint32_t tile)
 {
-    for (; tile < p->output.n_tiles; tile++) {
+    for (; tile < p->pass.output.n_tiles; tile++) {
         if (tile / SCAN_TILES % p->n_threads != thread)
             tile |= SCAN_TILES - 1; /* the last one of these */
         else if (!(bounds[tile] < smallest))
             break;
     }
-    return tile < p->output.n_tiles ? tile : p->output.n_tiles;
+    return tile < p->pass.output.n_tiles ? tile : p->pass.output.n_tiles;
 }
 
 /* Computes the tiles that can have one of the n_best largest logits. */
 static void compute_rest(const struct ak_pack_weight *packed, struct ak_cpu_prepared *p,
                          unsigned thread, uint32_t t, float *to)
 {
-    uint32_t n_best = p->batch->n_best, n_tiles = p->output.n_tiles, rows = packed->parts[0].rows;
-    const float *bounds = p->output.tile_bounds + t * n_tiles,
-                *largest = p->output.largest + (size_t)t * n_best;
+    uint32_t n_best = p->pass.batch->n_best, n_tiles = p->pass.output.n_tiles,
+             rows = packed->parts[0].rows;
+    const float *bounds = p->pass.output.tile_bounds + t * n_tiles,
+                *largest = p->pass.output.largest + (size_t)t * n_best;
     float smallest = INFINITY;
     for (uint32_t i = 0; i < n_best; i++)
         smallest = largest[i] < smallest ? largest[i] : smallest;
@@ -256,6 +259,6 @@ void ak_cpu_step_output_rest(const struct ak_cpu_step *step, struct ak_cpu_prepa
     const struct ak_pack_weight *packed = &p->weights->packed[step->command->weight];
     float *to = ak_cpu_slot(p, step->command->out) + packed->parts[0].output_offset;
     size_t y_stride = ak_cpu_stride(p, step->command->out);
-    for (uint32_t t = 0; ak_cpu_wants_best(p, step) && t < p->batch->n_logits; t++)
+    for (uint32_t t = 0; ak_cpu_wants_best(p, step) && t < p->pass.batch->n_logits; t++)
         compute_rest(packed, p, thread, t, to + t * y_stride);
 }

@@ -148,7 +148,7 @@ static void add_linear(struct ak_cpu_prepared *p, uint32_t i)
     step->is_chunked = true;
     step->is_stealable = elements / p->n_threads >= STEAL_ELEMENTS_MIN;
     if (packed->layout == AK_CPU_LAYOUT_SLICES_1 && makes_final_logits(p, i)) {
-        p->output.has_slices = true;
+        p->pass.output.has_slices = true;
         add_step(p, ak_cpu_step_output_largest, c, step->row_set);
         add_step(p, ak_cpu_step_output_rest, c, step->row_set);
     } else {

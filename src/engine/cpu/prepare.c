@@ -166,10 +166,10 @@ static void carve_thread(struct carvers *both, struct ak_cpu_scratch *s, const s
     scratch.q = carve(c, (size_t)AK_ATTN_ROWS_MAX * head_dim, sizeof(float));
     scratch.out = carve(c, (size_t)AK_ATTN_ROWS_MAX * head_dim, sizeof(float));
     scratch.page_out = carve(c, (size_t)AK_ATTN_ROWS_MAX * head_dim, sizeof(float));
-    scratch.q_terms = carve(c, AK_ATTN_ROWS_MAX, p->query_bytes);
+    scratch.q_terms = carve(c, AK_ATTN_ROWS_MAX, p->kv.query_bytes);
     scratch.page_f32 = carve(
         c,
-        needs_page_f32(p->kv_shape.k_type, p->kv_shape.v_type) ? AK_KV_PAGE_TOKENS * head_dim : 0,
+        needs_page_f32(p->kv.shape.k_type, p->kv.shape.v_type) ? AK_KV_PAGE_TOKENS * head_dim : 0,
         sizeof(float));
     scratch.weights = carve(c, (size_t)AK_ATTN_ROWS_MAX * AK_KV_PAGE_TOKENS, sizeof(float));
     if (s)
@@ -179,7 +179,7 @@ static void carve_thread(struct carvers *both, struct ak_cpu_scratch *s, const s
 /* Panel pages are first touched by the thread that unpacks them, so that they are NUMA-local. */
 static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
 {
-    p->panel_cache = carve(c, p->weights->n_packed, sizeof *p->panel_cache);
+    p->memory.panel_cache = carve(c, p->weights->n_packed, sizeof *p->memory.panel_cache);
     for (uint32_t i = 0; i < p->weights->n_packed; i++) {
         const struct ak_pack_weight *packed = &p->weights->packed[i];
         size_t rows = ak_cpu_panel_cache_rows(packed, packed->n_parts);
@@ -187,8 +187,8 @@ static void carve_panel_caches(struct carver *c, struct ak_cpu_prepared *p)
             .panels = carve(c, rows * ak_round_up(packed->cols, AK_LANES), sizeof(float))
         };
         panel_cache.is_unpacked = carve(c, rows / AK_TILE_ROWS, sizeof *panel_cache.is_unpacked);
-        if (p->panel_cache)
-            p->panel_cache[i] = panel_cache;
+        if (p->memory.panel_cache)
+            p->memory.panel_cache[i] = panel_cache;
     }
 }
 
@@ -229,8 +229,8 @@ static size_t count_shard_bytes(const struct ak_cpu_prepared *p)
 
 static void carve_arena(struct carver *c, struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
 {
-    p->arena[row_set] =
-        carve(c, (size_t)p->arena_rows[row_set] * p->table->arena_width[row_set], sizeof(float));
+    p->memory.arena[row_set] = carve(
+        c, (size_t)p->memory.arena_rows[row_set] * p->table->arena_width[row_set], sizeof(float));
 }
 
 /* The workspace after the rows of tokens and the threads' buffers, which every pass uses. Of the
@@ -241,19 +241,19 @@ static void carve_pass(struct carver *c, struct ak_cpu_prepared *p, const struct
            experts = p->max_rows[AK_OP_ROWS_EXPERTS];
     carve_arena(c, p, AK_OP_ROWS_EXPERTS);
     size_t angles = (size_t)p->spec->n_rotations * (p->spec->config.rope_dims / 2);
-    p->cos = carve(c, tokens * angles, sizeof(float));
-    p->sin = carve(c, tokens * angles, sizeof(float));
+    p->pass.cos = carve(c, tokens * angles, sizeof(float));
+    p->pass.sin = carve(c, tokens * angles, sizeof(float));
     for (int format = AK_CPU_ACT_COUNT - 1; format >= 0; format--)
-        p->activations[format] =
+        p->memory.activations[format] =
             carve(c, token_capacity(format, ak_max_size(ak_max_size(tokens, logits), experts)),
                   needs->act_bytes[format]);
-    carve_residuals(c, p->residuals, needs, ak_max_size(tokens, logits));
+    carve_residuals(c, p->memory.residuals, needs, ak_max_size(tokens, logits));
     /* pages of one token are split only if KV heads do not divide evenly among threads */
     bool even = p->spec->config.n_kv_heads % p->n_threads == 0;
-    p->partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv_shape.n_pages,
-                        p->partial_stride * sizeof(float));
-    p->best = carve(c, count_best_bytes(p), 1);
-    p->sent_shards = carve(c, count_shard_bytes(p), 1);
+    p->pass.partials = carve(c, even ? 0 : (size_t)p->spec->config.n_heads * p->kv.shape.n_pages,
+                             p->pass.partial_stride * sizeof(float));
+    p->ranks.best = carve(c, count_best_bytes(p), 1);
+    p->ranks.sent_shards = carve(c, count_shard_bytes(p), 1);
     carve_arena(c, p, AK_OP_ROWS_LOGITS);
 }
 
@@ -264,34 +264,35 @@ static void carve_all(struct carvers *both, struct ak_cpu_prepared *p, const str
            experts = p->max_rows[AK_OP_ROWS_EXPERTS];
     carve_arena(&both->pass, p, AK_OP_ROWS_TOKENS);
     size_t distances = p->spec->descriptor.alibi ? 2 * (size_t)p->context - 1 : 0;
-    p->distances = carve(c, distances, sizeof(float));
-    p->slopes = carve(c, distances ? p->spec->config.n_heads : 0, sizeof(float));
-    p->zeros = carve(c, p->spec->config.width, sizeof(float));
-    p->routes.row_of = carve(c, experts, sizeof *p->routes.row_of);
-    p->routes.token_of = carve(c, experts, sizeof *p->routes.token_of);
-    p->routes.begin =
-        carve(c, experts ? p->spec->config.n_experts + 1u : 0, sizeof *p->routes.begin);
-    p->routes.gates = carve(c, experts ? tokens : 0, sizeof *p->routes.gates);
+    p->memory.distances = carve(c, distances, sizeof(float));
+    p->memory.slopes = carve(c, distances ? p->spec->config.n_heads : 0, sizeof(float));
+    p->memory.zeros = carve(c, p->spec->config.width, sizeof(float));
+    p->pass.routes.row_of = carve(c, experts, sizeof *p->pass.routes.row_of);
+    p->pass.routes.token_of = carve(c, experts, sizeof *p->pass.routes.token_of);
+    p->pass.routes.begin =
+        carve(c, experts ? p->spec->config.n_experts + 1u : 0, sizeof *p->pass.routes.begin);
+    p->pass.routes.gates = carve(c, experts ? tokens : 0, sizeof *p->pass.routes.gates);
     if (needs->uses_panel_cache)
         carve_panel_caches(c, p);
-    p->blocks = carve(c, tokens, sizeof *p->blocks);
-    p->cross_blocks =
-        carve(c, p->spec->config.n_encoder_layers ? tokens : 0, sizeof *p->cross_blocks);
-    p->output.n_tiles = (uint32_t)((needs->slices_rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS);
-    p->output.tile_bounds =
-        carve(c, p->output.n_tiles, AK_BEST_ROWS_MAX * sizeof *p->output.tile_bounds);
-    p->sampled = carve(c, logits, sizeof *p->sampled);
-    p->half_logit_rows = carve(c, p->comm ? logits : 0, sizeof *p->half_logit_rows);
-    p->sent = carve(c, count_sent_elems(p), sizeof *p->sent);
-    p->shard_begins = carve(c, p->spec->n_ranks + (size_t)1, sizeof *p->shard_begins);
-    p->shard_parts = carve(c, p->spec->n_ranks, sizeof *p->shard_parts);
-    p->candidates = carve(c, logits * p->n_threads, sizeof *p->candidates);
-    p->candidate_values = carve(c, logits * p->n_threads, sizeof *p->candidate_values);
+    p->pass.blocks = carve(c, tokens, sizeof *p->pass.blocks);
+    p->pass.cross_blocks =
+        carve(c, p->spec->config.n_encoder_layers ? tokens : 0, sizeof *p->pass.cross_blocks);
+    p->pass.output.n_tiles = (uint32_t)((needs->slices_rows + AK_TILE_ROWS - 1) / AK_TILE_ROWS);
+    p->pass.output.tile_bounds =
+        carve(c, p->pass.output.n_tiles, AK_BEST_ROWS_MAX * sizeof *p->pass.output.tile_bounds);
+    p->pass.sampled = carve(c, logits, sizeof *p->pass.sampled);
+    p->ranks.half_logit_rows =
+        carve(c, p->ranks.comm ? logits : 0, sizeof *p->ranks.half_logit_rows);
+    p->ranks.sent = carve(c, count_sent_elems(p), sizeof *p->ranks.sent);
+    p->ranks.shard_begins = carve(c, p->spec->n_ranks + (size_t)1, sizeof *p->ranks.shard_begins);
+    p->ranks.shard_parts = carve(c, p->spec->n_ranks, sizeof *p->ranks.shard_parts);
+    p->pass.candidates = carve(c, logits * p->n_threads, sizeof *p->pass.candidates);
+    p->pass.candidate_values = carve(c, logits * p->n_threads, sizeof *p->pass.candidate_values);
     p->steps = carve(c, (size_t)p->table->n_commands * AK_CPU_STEPS_PER_COMMAND, sizeof *p->steps);
-    p->scratch = carve(c, p->n_threads, sizeof *p->scratch);
-    p->steal_states = carve(c, p->n_threads, sizeof *p->steal_states);
+    p->memory.scratch = carve(c, p->n_threads, sizeof *p->memory.scratch);
+    p->pass.steal_states = carve(c, p->n_threads, sizeof *p->pass.steal_states);
     for (unsigned i = 0; i < p->n_threads; i++)
-        carve_thread(both, p->scratch ? &p->scratch[i] : NULL, needs, p);
+        carve_thread(both, p->memory.scratch ? &p->memory.scratch[i] : NULL, needs, p);
     carve_pass(&both->pass, p, needs);
 }
 
@@ -307,9 +308,9 @@ static void drop_workspace(struct ak_cpu_workspace *w)
 static ak_status get_workspace(const struct ak_cpu_prepared *lender, size_t bytes,
                                struct ak_cpu_workspace **out, struct ak_error *error)
 {
-    if (lender && lender->workspace->bytes >= bytes) {
-        *out = lender->workspace;
-        ak_refs_take(&lender->workspace->refs);
+    if (lender && lender->memory.workspace->bytes >= bytes) {
+        *out = lender->memory.workspace;
+        ak_refs_take(&lender->memory.workspace->refs);
         return AKUNU_OK;
     }
     struct ak_cpu_workspace *w = ak_alloc(1, sizeof *w);
@@ -330,14 +331,15 @@ static ak_status place_buffers(struct ak_cpu_prepared *p, const struct needs *ne
     carve_all(&both, p, needs);
     if (both.kept.overflow || both.pass.overflow)
         return ak_fail_memory(error, "the activations of a session", 0);
-    AK_TRY(get_workspace(lender, both.pass.used, &p->workspace, error));
-    p->memory = ak_pages_alloc(both.kept.used);
-    if (!p->memory)
+    AK_TRY(get_workspace(lender, both.pass.used, &p->memory.workspace, error));
+    p->memory.kept = ak_pages_alloc(both.kept.used);
+    if (!p->memory.kept)
         return ak_fail_memory(error, "the buffers of a session", both.kept.used);
-    p->kept_bytes = both.kept.used;
-    bool is_lent = lender && p->workspace == lender->workspace;
-    p->memory_bytes = both.kept.used + (is_lent ? 0 : both.pass.used);
-    both = (struct carvers){ .kept.memory = p->memory, .pass.memory = p->workspace->memory };
+    p->memory.kept_bytes = both.kept.used;
+    bool is_lent = lender && p->memory.workspace == lender->memory.workspace;
+    p->memory.bytes = both.kept.used + (is_lent ? 0 : both.pass.used);
+    both = (struct carvers){ .kept.memory = p->memory.kept,
+                             .pass.memory = p->memory.workspace->memory };
     carve_all(&both, p, needs);
     return AKUNU_OK;
 }
@@ -354,10 +356,10 @@ static void fill_alibi(struct ak_cpu_prepared *p)
         uint32_t h = p->spec->first_head + i;
         double power =
             h < n ? (double)(h + 1) / (double)n : (double)(2 * (h - n) + 1) / (2.0 * (double)n);
-        p->slopes[i] = (float)ak_pow(2.0, -8.0 * power);
+        p->memory.slopes[i] = (float)ak_pow(2.0, -8.0 * power);
     }
     for (uint32_t i = 0; i < 2 * p->context - 1; i++)
-        p->distances[i] =
+        p->memory.distances[i] =
             i < p->context ? (float)(p->context - 1 - i) : (float)(i - (p->context - 1));
 }
 
@@ -415,7 +417,7 @@ static ak_status cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     p->table = table;
     p->weights = weights;
     p->spec = spec;
-    p->comm = options->comm;
+    p->ranks.comm = options->comm;
     p->n_threads = options->n_threads;
     p->context = options->context;
     p->max_rows[AK_OP_ROWS_TOKENS] = options->max_tokens;
@@ -424,21 +426,21 @@ static ak_status cpu_prepare(struct ak_backend *b, const struct ak_table *table,
     if (table->arena_width[AK_OP_ROWS_EXPERTS] > 0)
         p->max_rows[AK_OP_ROWS_EXPERTS] = options->max_tokens * spec->config.n_experts_used;
     for (int i = 0; i < AK_OP_ROWS_COUNT; i++)
-        p->arena_rows[i] = ak_cpu_is_skinny(p->max_rows[i]) ?
-                               p->max_rows[i] :
-                               (uint32_t)ak_round_up(p->max_rows[i], AK_PANEL_TOKEN_STEP);
+        p->memory.arena_rows[i] = ak_cpu_is_skinny(p->max_rows[i]) ?
+                                      p->max_rows[i] :
+                                      (uint32_t)ak_round_up(p->max_rows[i], AK_PANEL_TOKEN_STEP);
     p->unit = gemm_unit(p->cpu, weights, p->n_threads);
-    p->kv = kv;
-    p->kv_shape = options->kv;
-    p->key_group_bytes = ak_kv_group_bytes(&options->kv);
-    p->keys_bytes = ak_kv_k_bytes(&options->kv);
-    p->kv_head_bytes = p->keys_bytes + ak_kv_v_bytes(&options->kv);
-    p->value_bytes = ak_kv_v_bytes(&options->kv) / AK_KV_PAGE_TOKENS;
+    p->kv.pages = kv;
+    p->kv.shape = options->kv;
+    p->kv.key_group_bytes = ak_kv_group_bytes(&options->kv);
+    p->kv.keys_bytes = ak_kv_k_bytes(&options->kv);
+    p->kv.head_bytes = p->kv.keys_bytes + ak_kv_v_bytes(&options->kv);
+    p->kv.value_bytes = ak_kv_v_bytes(&options->kv) / AK_KV_PAGE_TOKENS;
     if (ak_cpu_is_tiled(ak_kv_stored_type(options->kv.k_type)))
-        p->query_bytes = AK_TERMS_MAX * ak_cpu_act_bytes(AK_CPU_ACT_Q8_32, options->kv.head_dim);
-    p->partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
+        p->kv.query_bytes = AK_TERMS_MAX * ak_cpu_act_bytes(AK_CPU_ACT_Q8_32, options->kv.head_dim);
+    p->pass.partial_stride = ak_round_up(options->kv.head_dim + 2, AK_LANES / 2);
 
-    ak_table_rope_frequencies(spec, options->context, p->frequencies);
+    ak_table_rope_frequencies(spec, options->context, p->memory.frequencies);
     status = place_buffers(p, &needs, (const struct ak_cpu_prepared *)options->lender, error);
     if (status != AKUNU_OK)
         goto fail;
@@ -459,7 +461,7 @@ fail:
  * needs a later one, and every op takes up where the pass before has ended. */
 static bool can_halve(const struct ak_cpu_prepared *p)
 {
-    if (!p->comm || !ak_spec_has_shards(p->spec) ||
+    if (!p->ranks.comm || !ak_spec_has_shards(p->spec) ||
         p->max_rows[AK_OP_ROWS_TOKENS] < AK_HALVES_TOKENS_MIN)
         return false;
     for (uint32_t i = 0; i < p->table->n_commands; i++) {
@@ -481,10 +483,10 @@ static ak_status prepare_first_half(struct ak_cpu_prepared *p,
     half.max_tokens = (uint32_t)ak_round_up(options->max_tokens / 2, AK_PANEL_TOKEN_STEP);
     half.max_logits = 1;
     half.pool = p->pool;
-    half.lender = lender ? (struct ak_backend_table *)lender->first_half : NULL;
-    AK_TRY(cpu_prepare(&p->cpu->base, p->table, p->weights, p->spec, &half, p->kv, &p->first_half,
-                       error));
-    p->memory_bytes += p->first_half->memory_bytes;
+    half.lender = lender ? (struct ak_backend_table *)lender->ranks.first_half : NULL;
+    AK_TRY(cpu_prepare(&p->cpu->base, p->table, p->weights, p->spec, &half, p->kv.pages,
+                       &p->ranks.first_half, error));
+    p->memory.bytes += p->ranks.first_half->memory.bytes;
     return AKUNU_OK;
 }
 
@@ -508,12 +510,12 @@ void ak_cpu_release(struct ak_backend_table *prepared)
     struct ak_cpu_prepared *p = (struct ak_cpu_prepared *)prepared;
     if (!p)
         return;
-    ak_cpu_release((struct ak_backend_table *)p->first_half);
-    for (enum ak_comm_lane i = 0; p->comm && i < AK_COMM_LANES; i++)
-        (void)ak_comm_finish(p->comm, i, NULL); /* it sends from the table's memory */
+    ak_cpu_release((struct ak_backend_table *)p->ranks.first_half);
+    for (enum ak_comm_lane i = 0; p->ranks.comm && i < AK_COMM_LANES; i++)
+        (void)ak_comm_finish(p->ranks.comm, i, NULL); /* it sends from the table's memory */
     ak_pool_free(p->pool);
     ak_cpu_free_times(p);
-    ak_pages_free(p->memory, p->kept_bytes);
-    drop_workspace(p->workspace);
+    ak_pages_free(p->memory.kept, p->memory.kept_bytes);
+    drop_workspace(p->memory.workspace);
     ak_free(p);
 }

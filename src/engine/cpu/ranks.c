@@ -32,9 +32,9 @@ static struct ak_comm_rows shard_rows(const struct ak_cpu_step *step, struct ak_
     struct ak_comm_rows rows = { .data = ak_cpu_slot(p, step->command->out) + to,
                                  .n = ak_cpu_rows(p, step->row_set),
                                  .stride = ak_cpu_stride(p, step->command->out) * sizeof(float),
-                                 .begins = p->shard_begins };
+                                 .begins = p->ranks.shard_begins };
     for (uint32_t rank = 0; rank <= p->spec->n_ranks; rank++)
-        p->shard_begins[rank] = begin_of(p, shard, rank) * sizeof(float);
+        p->ranks.shard_begins[rank] = begin_of(p, shard, rank) * sizeof(float);
     return rows;
 }
 
@@ -56,7 +56,7 @@ void ak_cpu_step_send_shard(const struct ak_cpu_step *step, struct ak_cpu_prepar
     struct ak_comm_rows rows = ak_cpu_gathers_activations(p, step) ?
                                    ak_cpu_sent_shards(step, p) :
                                    shard_rows(step, p, &g->shard, g->to);
-    (void)ak_comm_all_gather(p->comm, p->lane, &rows, NULL);
+    (void)ak_comm_all_gather(p->ranks.comm, p->ranks.lane, &rows, NULL);
 }
 
 void ak_cpu_step_await_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
@@ -64,7 +64,7 @@ void ak_cpu_step_await_shards(const struct ak_cpu_step *step, struct ak_cpu_prep
 {
     (void)step;
     if (thread == 0)
-        (void)ak_comm_finish(p->comm, p->lane, NULL);
+        (void)ak_comm_finish(p->ranks.comm, p->ranks.lane, NULL);
 }
 
 /* ---- Rank 0 gets all logits --------------------------------------------- */
@@ -86,7 +86,7 @@ static void step_collect(const struct ak_cpu_step *step, struct ak_cpu_prepared 
         return;
     }
     struct ak_comm_rows rows = shard_rows(step, p, &step->command->params.collect.shard, 0);
-    (void)ak_comm_collect(p->comm, &rows, NULL);
+    (void)ak_comm_collect(p->ranks.comm, &rows, NULL);
 }
 
 /* ---- The next rank gets all rows ---------------------------------------- */
@@ -95,7 +95,7 @@ static void step_wait(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
 {
     (void)step;
     if (thread == 0)
-        (void)ak_comm_finish(p->comm, AK_COMM_LATER, NULL);
+        (void)ak_comm_finish(p->ranks.comm, AK_COMM_LATER, NULL);
 }
 
 static void step_copy_rows(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
@@ -103,7 +103,7 @@ static void step_copy_rows(const struct ak_cpu_step *step, struct ak_cpu_prepare
 {
     size_t width = ak_cpu_stride(p, step->command->in), begin, end;
     ak_chunk_range(ak_cpu_rows(p, step->row_set), p->n_threads, thread, &begin, &end);
-    memcpy(p->sent + begin * width, ak_cpu_slot(p, step->command->in) + begin * width,
+    memcpy(p->ranks.sent + begin * width, ak_cpu_slot(p, step->command->in) + begin * width,
            (end - begin) * width * sizeof(float));
 }
 
@@ -120,9 +120,10 @@ static struct ak_comm_message message_of(const struct ak_cpu_step *step,
 
 static void step_send(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
-    struct ak_comm_message message = message_of(step, p, step->command->params.send.to, p->sent);
+    struct ak_comm_message message =
+        message_of(step, p, step->command->params.send.to, p->ranks.sent);
     if (thread == 0)
-        (void)ak_comm_begin(p->comm, AK_COMM_LATER, &message, 1, NULL, 0, NULL);
+        (void)ak_comm_begin(p->ranks.comm, AK_COMM_LATER, &message, 1, NULL, 0, NULL);
 }
 
 static void step_receive(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
@@ -130,7 +131,7 @@ static void step_receive(const struct ak_cpu_step *step, struct ak_cpu_prepared 
     struct ak_comm_message message =
         message_of(step, p, step->command->params.receive.from, ak_cpu_slot(p, step->command->out));
     if (thread == 0)
-        (void)ak_comm_exchange(p->comm, NULL, 0, &message, 1, NULL);
+        (void)ak_comm_exchange(p->ranks.comm, NULL, 0, &message, 1, NULL);
 }
 
 const struct ak_cpu_op ak_cpu_op_send = { .steps = { step_wait, step_copy_rows, step_send } };

@@ -17,20 +17,21 @@ struct element {
 /* Elements of a list, its length included. */
 static size_t list_elems(const struct ak_cpu_prepared *p)
 {
-    return 1 + (size_t)p->batch->n_best + TIES;
+    return 1 + (size_t)p->pass.batch->n_best + TIES;
 }
 
 size_t ak_cpu_best_bytes(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
 {
     size_t elems = list_elems(p), floats = 2 * elems * p->spec->n_ranks;
-    bool is_worth_it = p->batch->n_best > 0 && floats <= step->command->params.collect.shard.n / 2;
+    bool is_worth_it =
+        p->pass.batch->n_best > 0 && floats <= step->command->params.collect.shard.n / 2;
     return is_worth_it ? ak_cpu_rows(p, step->row_set) * elems * sizeof(struct element) : 0;
 }
 
 static struct element *list_of(const struct ak_cpu_prepared *p, size_t rows, uint32_t rank,
                                size_t row)
 {
-    return (struct element *)p->best + (rank * rows + row) * list_elems(p);
+    return (struct element *)p->ranks.best + (rank * rows + row) * list_elems(p);
 }
 
 /* The n-th largest of x, or minus infinity. `largest` holds n values. */
@@ -53,7 +54,7 @@ static void make_list(const struct ak_cpu_prepared *p, const float *x, size_t n,
 {
     size_t capacity = list_elems(p) - 1, found = 0;
     float *largest = (float *)(void *)(list + 1); /* before it has elements */
-    float threshold = find_threshold(x, n, p->batch->n_best, largest);
+    float threshold = find_threshold(x, n, p->pass.batch->n_best, largest);
     for (size_t i = 0; i < n; i++) {
         if (!(x[i] >= threshold))
             continue;
@@ -115,7 +116,7 @@ static void send_all(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, 
         struct ak_comm_message message = { .rank = 0,
                                            .data = (void *)(uintptr_t)own,
                                            .bytes = n * sizeof *own };
-        (void)ak_comm_exchange(p->comm, &message, 1, NULL, 0, NULL);
+        (void)ak_comm_exchange(p->ranks.comm, &message, 1, NULL, 0, NULL);
     }
 }
 
@@ -129,7 +130,7 @@ static void receive_all(struct ak_cpu_prepared *p, const struct ak_cpu_step *ste
         struct ak_comm_message message = { .rank = rank,
                                            .data = all_logits(p, step, row) + first,
                                            .bytes = n * sizeof(float) };
-        (void)ak_comm_exchange(p->comm, NULL, 0, &message, 1, NULL);
+        (void)ak_comm_exchange(p->ranks.comm, NULL, 0, &message, 1, NULL);
     }
 }
 
@@ -151,10 +152,10 @@ void ak_cpu_collect_best(struct ak_cpu_prepared *p, const struct ak_cpu_step *st
     size_t rows = ak_cpu_rows(p, step->row_set), bytes = ak_cpu_best_bytes(p, step);
     struct ak_comm_rows lists = { .data = list_of(p, rows, p->spec->rank, 0),
                                   .n = 1,
-                                  .begins = p->shard_begins };
+                                  .begins = p->ranks.shard_begins };
     for (uint32_t rank = 0; rank <= p->spec->n_ranks; rank++)
-        p->shard_begins[rank] = rank * bytes;
-    (void)ak_comm_collect(p->comm, &lists, NULL);
+        p->ranks.shard_begins[rank] = rank * bytes;
+    (void)ak_comm_collect(p->ranks.comm, &lists, NULL);
     if (p->spec->rank > 0) {
         if (has_too_many(p, rows, p->spec->rank))
             send_all(p, step, rows);

@@ -54,7 +54,7 @@ bool ak_cpu_can_gather_activations(const struct ak_cpu_prepared *p, const struct
 
 bool ak_cpu_gathers_activations(const struct ak_cpu_prepared *p, const struct ak_cpu_step *step)
 {
-    return step->gather && !p->batch->wants_inputs;
+    return step->gather && !p->pass.batch->wants_inputs;
 }
 
 static struct layout layout_of(const struct ak_cpu_prepared *p, const struct ak_command *c)
@@ -109,9 +109,9 @@ static void set_parts(struct ak_cpu_prepared *p, const struct layout *l)
 {
     size_t at = 0;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        p->shard_parts[rank] = part_of_rank(p, l, rank);
-        p->shard_parts[rank].at = at;
-        at += p->shard_parts[rank].bytes;
+        p->ranks.shard_parts[rank] = part_of_rank(p, l, rank);
+        p->ranks.shard_parts[rank].at = at;
+        at += p->ranks.shard_parts[rank].bytes;
     }
 }
 
@@ -119,8 +119,8 @@ static void set_parts(struct ak_cpu_prepared *p, const struct layout *l)
 static uint8_t *get_activations(const struct ak_cpu_prepared *p, const struct layout *l,
                                 size_t rows, unsigned thread)
 {
-    return ak_cpu_is_skinny((uint32_t)rows) ? p->scratch[thread].activations[l->format] :
-                                              p->activations[l->format];
+    return ak_cpu_is_skinny((uint32_t)rows) ? p->memory.scratch[thread].activations[l->format] :
+                                              p->memory.activations[l->format];
 }
 
 /* ---- Sending ------------------------------------------------------------- */
@@ -156,7 +156,7 @@ void ak_cpu_step_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_pr
     struct ak_cpu_shard_part part = part_of_rank(p, &l, p->spec->rank);
     size_t rows = ak_cpu_rows(p, step->row_set), begin, end;
     uint8_t *activations = get_activations(p, &l, rows, thread),
-            *sent = p->sent_shards + rows * bytes_before(p, &l, p->spec->rank);
+            *sent = p->ranks.sent_shards + rows * bytes_before(p, &l, p->spec->rank);
     if (thread == 0)
         set_parts(p, &l);
     ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
@@ -169,10 +169,13 @@ void ak_cpu_step_quantize_shard(const struct ak_cpu_step *step, struct ak_cpu_pr
 struct ak_comm_rows ak_cpu_sent_shards(const struct ak_cpu_step *step, struct ak_cpu_prepared *p)
 {
     size_t rows = ak_cpu_rows(p, step->row_set);
-    p->shard_begins[0] = 0;
+    p->ranks.shard_begins[0] = 0;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++)
-        p->shard_begins[rank + 1] = p->shard_begins[rank] + rows * p->shard_parts[rank].bytes;
-    return (struct ak_comm_rows){ .data = p->sent_shards, .n = 1, .begins = p->shard_begins };
+        p->ranks.shard_begins[rank + 1] =
+            p->ranks.shard_begins[rank] + rows * p->ranks.shard_parts[rank].bytes;
+    return (struct ak_comm_rows){ .data = p->ranks.sent_shards,
+                                  .n = 1,
+                                  .begins = p->ranks.shard_begins };
 }
 
 /* ---- Receiving ----------------------------------------------------------- */
@@ -184,8 +187,8 @@ struct sent_row {
 /* A rank's part of it. */
 static const uint8_t *get_part(const struct ak_cpu_prepared *p, struct sent_row sent, uint32_t rank)
 {
-    const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
-    return p->sent_shards + sent.rows * part->at + sent.row * part->bytes;
+    const struct ak_cpu_shard_part *part = &p->ranks.shard_parts[rank];
+    return p->ranks.sent_shards + sent.rows * part->at + sent.row * part->bytes;
 }
 
 /* Copies what a run of elements from `begin` on has of block `block`. */
@@ -203,7 +206,7 @@ static void take_cut_block(const struct ak_cpu_prepared *p, const struct layout 
                            struct sent_row sent, size_t block, float *x)
 {
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
+        const struct ak_cpu_shard_part *part = &p->ranks.shard_parts[rank];
         const float *cut = (const float *)(const void *)(get_part(p, sent, rank) + part->cut_at);
         take_elements(l, block, part->begin, part->n_before, cut, x);
         take_elements(l, block, part->end - part->n_left, part->n_left, cut + part->n_before, x);
@@ -217,7 +220,7 @@ static void take_row(const struct ak_cpu_prepared *p, const struct layout *l, st
     _Alignas(AK_LINE_BYTES) struct ak_cpu_act256 quantized;
     float x[AK_TILE_K];
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
+        const struct ak_cpu_shard_part *part = &p->ranks.shard_parts[rank];
         size_t block = part->begin / l->elems;
         memcpy(activations + part->first * l->block_bytes, get_part(p, sent, rank),
                part->n_blocks * l->block_bytes);
@@ -241,7 +244,7 @@ static void find_residual(const struct ak_cpu_prepared *p, const struct layout *
     if (block == AK_CPU_NO_BLOCK)
         return;
     for (uint32_t rank = 0; rank < p->spec->n_ranks; rank++) {
-        const struct ak_cpu_shard_part *part = &p->shard_parts[rank];
+        const struct ak_cpu_shard_part *part = &p->ranks.shard_parts[rank];
         if (block >= part->first && block < part->first + part->n_blocks) {
             memcpy(out, get_part(p, sent, rank) + part->residual_at, l->residual_bytes);
             return;
@@ -256,11 +259,11 @@ void ak_cpu_prepare_shards(const struct ak_cpu_step *step, struct ak_cpu_prepare
                            unsigned thread)
 {
     struct layout l = layout_of(p, step->gather);
-    struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     size_t rows = ak_cpu_rows(p, step->row_set), begin = 0, end = rows;
     bool is_skinny = ak_cpu_is_skinny((uint32_t)rows);
     const struct ak_cpu_residuals *r =
-        is_skinny ? &scratch->residuals[l.format] : &p->residuals[l.format];
+        is_skinny ? &scratch->residuals[l.format] : &p->memory.residuals[l.format];
     if (!is_skinny)
         ak_chunk_range(rows, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {

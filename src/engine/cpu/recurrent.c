@@ -21,7 +21,7 @@ static float *conv_state(const struct ak_cpu_prepared *p, size_t t, uint64_t at,
                          uint32_t taps, size_t begin, size_t end)
 {
     float *state = ak_cpu_state(p, t, at) + begin;
-    for (uint32_t k = 0; p->batch->positions[t] == 0 && k + 1 < taps; k++)
+    for (uint32_t k = 0; p->pass.batch->positions[t] == 0 && k + 1 < taps; k++)
         memset(state + k * n, 0, (end - begin) * sizeof *state);
     return state;
 }
@@ -34,7 +34,7 @@ static void step_short_conv(const struct ak_cpu_step *step, struct ak_cpu_prepar
     const float *kernel = p->weights->vectors[c->vector].data;
     size_t begin, end;
     split_channels(p, s->n, thread, &begin, &end);
-    for (size_t t = 0; t < p->batch->n && begin < end; t++) {
+    for (size_t t = 0; t < p->pass.batch->n && begin < end; t++) {
         const float *in = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in) + begin;
         float *state = conv_state(p, t, s->state_at, s->n, s->taps, begin, end);
         p->cpu->kernels.short_conv(
@@ -65,7 +65,7 @@ static void step_conv(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
     const struct ak_op_conv_params *s = &c->params.conv;
     size_t begin, end;
     split_channels(p, s->n, thread, &begin, &end);
-    for (size_t t = 0; t < p->batch->n && begin < end; t++) {
+    for (size_t t = 0; t < p->pass.batch->n && begin < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
         convolve(p, s, ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in),
                  p->weights->vectors[c->vector].data,

@@ -8,29 +8,29 @@ void ak_cpu_step_angles(const struct ak_cpu_step *step, struct ak_cpu_prepared *
 {
     size_t begin, end;
     (void)step;
-    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->pass.batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
         for (uint32_t table = 0; table < p->spec->n_rotations; table++)
-            ak_table_rope_angles(p->spec, p->frequencies, table, p->batch->positions[t],
-                                 ak_cpu_angles(p, p->cos, table, t),
-                                 ak_cpu_angles(p, p->sin, table, t));
+            ak_table_rope_angles(p->spec, p->memory.frequencies, table, p->pass.batch->positions[t],
+                                 ak_cpu_angles(p, p->pass.cos, table, t),
+                                 ak_cpu_angles(p, p->pass.sin, table, t));
 }
 
 static void step_embed(const struct ak_cpu_step *step, struct ak_cpu_prepared *p, unsigned thread)
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->pass.batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
-        if (p->batch->hidden)
-            memcpy(out, p->batch->hidden + t * p->batch->hidden_stride,
+        if (p->pass.batch->hidden)
+            memcpy(out, p->pass.batch->hidden + t * p->pass.batch->hidden_stride,
                    p->spec->config.width * sizeof *out);
         else
             ak_table_embed_token(p->weights, &c->params.embed, p->cpu->kernels.dequantize,
-                                 p->batch->tokens[t], p->batch->positions[t],
-                                 ak_batch_token_type(p->batch, (uint32_t)t), p->scratch[thread].row,
-                                 out);
+                                 p->pass.batch->tokens[t], p->pass.batch->positions[t],
+                                 ak_batch_token_type(p->pass.batch, (uint32_t)t),
+                                 p->memory.scratch[thread].row, out);
     }
     ak_cpu_step_angles(step, p, thread);
 }
@@ -40,10 +40,11 @@ static void step_frames(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     const struct ak_command *c = step->command;
     const struct ak_op_frames_params *f = &c->params.frames;
     size_t begin, end;
-    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->pass.batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
         memcpy(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
-               p->batch->frames[p->batch->sequences[t]] + (size_t)p->batch->positions[t] * f->step,
+               p->pass.batch->frames[p->pass.batch->sequences[t]] +
+                   (size_t)p->pass.batch->positions[t] * f->step,
                f->n * sizeof(float));
 }
 
@@ -52,10 +53,10 @@ static void step_add_position(const struct ak_cpu_step *step, struct ak_cpu_prep
 {
     const struct ak_command *c = step->command;
     size_t begin, end;
-    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->pass.batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
-        ak_table_add_position(p->weights, p->cpu->kernels.dequantize, p->batch->positions[t],
-                              p->scratch[thread].row,
+        ak_table_add_position(p->weights, p->cpu->kernels.dequantize, p->pass.batch->positions[t],
+                              p->memory.scratch[thread].row,
                               ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out));
 }
 
@@ -64,11 +65,11 @@ static void step_previous(const struct ak_cpu_step *step, struct ak_cpu_prepared
 {
     const struct ak_command *c = step->command;
     size_t n = c->params.previous.n, begin, end;
-    ak_chunk_range(p->batch->n, p->n_threads, thread, &begin, &end);
+    ak_chunk_range(p->pass.batch->n, p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         const float *in = ak_cpu_slot(p, c->in) + t * ak_cpu_stride(p, c->in);
         float *out = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
-        if (p->batch->positions[t] > 0)
+        if (p->pass.batch->positions[t] > 0)
             memcpy(out, in - ak_cpu_stride(p, c->in) + n / 2, n / 2 * sizeof *out);
         else
             memset(out, 0, n / 2 * sizeof *out);
@@ -84,7 +85,8 @@ void ak_cpu_norm(const struct ak_cpu_prepared *p, const struct ak_command *c,
     const float *weight = p->weights->vectors[c->vector].data;
     if (norm->layer_norm)
         k->layer_norm(x + norm->offset, weight,
-                      c->vector2 == AK_OP_NONE ? p->zeros : p->weights->vectors[c->vector2].data,
+                      c->vector2 == AK_OP_NONE ? p->memory.zeros :
+                                                 p->weights->vectors[c->vector2].data,
                       norm->n, norm->eps, out);
     else
         k->rms_norm(x + norm->offset, weight, norm->n, norm->eps, out);
@@ -94,7 +96,7 @@ void ak_cpu_step_norm(const struct ak_cpu_step *step, struct ak_cpu_prepared *p,
 {
     const struct ak_command *c = step->command;
     const struct ak_op_norm_params *norm = &c->params.norm;
-    float *row = p->scratch[thread].row;
+    float *row = p->memory.scratch[thread].row;
     size_t begin, end;
     ak_chunk_range(ak_cpu_rows(p, step->row_set), p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++) {
@@ -238,7 +240,7 @@ static void step_select(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     ak_chunk_range(ak_cpu_rows(p, AK_OP_ROWS_LOGITS), p->n_threads, thread, &begin, &end);
     for (size_t t = begin; t < end; t++)
         memcpy(ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out),
-               ak_cpu_slot(p, c->in) + p->batch->logit_rows[t] * ak_cpu_stride(p, c->in),
+               ak_cpu_slot(p, c->in) + p->pass.batch->logit_rows[t] * ak_cpu_stride(p, c->in),
                c->params.select.n * sizeof(float));
 }
 

@@ -8,15 +8,15 @@
 uint32_t ak_cpu_rows(const struct ak_cpu_prepared *p, enum ak_op_row_set row_set)
 {
     switch (row_set) {
-    case AK_OP_ROWS_LOGITS: return p->batch->n_logits;
-    case AK_OP_ROWS_EXPERTS: return p->batch->n * p->spec->config.n_experts_used;
-    default: return p->batch->n;
+    case AK_OP_ROWS_LOGITS: return p->pass.batch->n_logits;
+    case AK_OP_ROWS_EXPERTS: return p->pass.batch->n * p->spec->config.n_experts_used;
+    default: return p->pass.batch->n;
     }
 }
 
 static uint32_t chunk_unit(const struct ak_cpu_prepared *p)
 {
-    return ak_cpu_is_skinny(p->batch->n) && !p->panel_cache ? AK_TILE_ROWS : p->unit;
+    return ak_cpu_is_skinny(p->pass.batch->n) && !p->memory.panel_cache ? AK_TILE_ROWS : p->unit;
 }
 
 uint32_t ak_cpu_chunk_first_row(const struct ak_cpu_prepared *p, uint32_t n, uint32_t chunk)
@@ -30,7 +30,7 @@ uint32_t ak_cpu_chunk_first_row(const struct ak_cpu_prepared *p, uint32_t n, uin
 void ak_cpu_chunk_rows(const struct ak_cpu_prepared *p, uint32_t n, unsigned thread,
                        uint32_t *begin, uint32_t *end)
 {
-    const struct ak_cpu_scratch *scratch = &p->scratch[thread];
+    const struct ak_cpu_scratch *scratch = &p->memory.scratch[thread];
     *begin = ak_cpu_chunk_first_row(p, n, scratch->chunk);
     *end = ak_cpu_chunk_first_row(p, n, scratch->chunk + scratch->n_chunks);
 }
@@ -51,16 +51,16 @@ static void run_step(struct ak_cpu_prepared *p, const struct ak_cpu_step *step, 
 /* Lets exchanges that are under way go on. */
 static void progress(const struct ak_cpu_prepared *p, unsigned thread)
 {
-    if (thread == 0 && p->comm)
-        ak_comm_progress(p->comm);
+    if (thread == 0 && p->ranks.comm)
+        ak_comm_progress(p->ranks.comm);
 }
 
 /* Runs steps [first, end) on chunks [chunk, chunk + n). */
 static void run_chunks(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, uint32_t chunk,
                        uint32_t n, unsigned thread)
 {
-    p->scratch[thread].chunk = chunk;
-    p->scratch[thread].n_chunks = n;
+    p->memory.scratch[thread].chunk = chunk;
+    p->memory.scratch[thread].n_chunks = n;
     for (uint32_t i = first; i < end; i++)
         run_step(p, &p->steps[i], thread);
 }
@@ -123,7 +123,7 @@ static void run_stage(struct ak_cpu_prepared *p, uint32_t first, uint32_t end, b
     }
     for (unsigned i = 0; n < AK_CHUNKS_PER_THREAD && i < p->n_threads; i++) {
         unsigned owner = (thread + i) % p->n_threads;
-        while (steal_chunk(&p->steal_states[owner], stage, &index))
+        while (steal_chunk(&p->pass.steal_states[owner], stage, &index))
             run_chunks(p, first, end, owner * AK_CHUNKS_PER_THREAD + n + index, 1, thread);
     }
 }
@@ -140,7 +140,7 @@ static uint32_t run_steps(struct ak_cpu_prepared *p, uint32_t first, uint64_t *s
         end = i + 1;
         if (rows == 0)
             break; /* no logits wanted */
-        if (step->run == ak_cpu_step_await_shards && i > first && p->lane != AK_COMM_NOW)
+        if (step->run == ak_cpu_step_await_shards && i > first && p->ranks.lane != AK_COMM_NOW)
             return i;
         if (step->is_chunked) {
             while (!ends_stage(&p->steps[end - 1], is_skinny))
@@ -163,24 +163,24 @@ static uint32_t run_steps(struct ak_cpu_prepared *p, uint32_t first, uint64_t *s
 static void walk(void *context, unsigned thread)
 {
     struct ak_cpu_prepared *p = context;
-    uint64_t stage = p->n_stages;
+    uint64_t stage = p->pass.n_stages;
     (void)run_steps(p, 0, &stage, thread);
     if (thread == 0)
-        p->n_stages = stage;
+        p->pass.n_stages = stage;
 }
 
 /* Both halves in turns: while one's shards are exchanged, the other is computed. */
 static void walk_halves(void *context, unsigned thread)
 {
-    struct ak_cpu_prepared *second = context, *halves[] = { second->first_half, second };
-    uint64_t stages[] = { halves[0]->n_stages, halves[1]->n_stages };
+    struct ak_cpu_prepared *second = context, *halves[] = { second->ranks.first_half, second };
+    uint64_t stages[] = { halves[0]->pass.n_stages, halves[1]->pass.n_stages };
     uint32_t next[] = { 0, 0 };
     while (next[0] < halves[0]->n_steps || next[1] < halves[1]->n_steps)
         for (unsigned i = 0; i < 2; i++)
             if (next[i] < halves[i]->n_steps)
                 next[i] = run_steps(halves[i], next[i], &stages[i], thread);
     for (unsigned i = 0; i < 2 && thread == 0; i++)
-        halves[i]->n_stages = stages[i];
+        halves[i]->pass.n_stages = stages[i];
 }
 
 /* Splits tokens [begin, end) into blocks that attention processes together. */
@@ -199,36 +199,36 @@ static uint32_t add_blocks(const struct ak_cpu_prepared *p, uint32_t begin, uint
 
 static void find_blocks(struct ak_cpu_prepared *p)
 {
-    const struct ak_batch *batch = p->batch;
-    p->n_blocks = 0;
+    const struct ak_batch *batch = p->pass.batch;
+    p->pass.n_blocks = 0;
     for (uint32_t i = 0, stop; i < batch->n; i = stop) {
         for (stop = i + 1; stop < batch->n && batch->sequences[stop] == batch->sequences[i];)
             stop++;
-        p->n_blocks +=
-            add_blocks(p, i, stop, batch->positions[stop - 1] + 1, p->blocks + p->n_blocks);
+        p->pass.n_blocks += add_blocks(p, i, stop, batch->positions[stop - 1] + 1,
+                                       p->pass.blocks + p->pass.n_blocks);
     }
 }
 
 static void find_cross_blocks(struct ak_cpu_prepared *p)
 {
-    const struct ak_batch *batch = p->batch;
-    p->n_cross_blocks = 0;
+    const struct ak_batch *batch = p->pass.batch;
+    p->pass.n_cross_blocks = 0;
     for (uint32_t i = 0, stop; batch->cross_sequences && i < batch->n; i = stop) {
         uint32_t read = batch->cross_sequences[batch->sequences[i]];
         for (stop = i + 1;
              stop < batch->n && batch->cross_sequences[batch->sequences[stop]] == read;)
             stop++;
-        p->n_cross_blocks += add_blocks(p, i, stop, batch->cross_lengths[batch->sequences[i]],
-                                        p->cross_blocks + p->n_cross_blocks);
+        p->pass.n_cross_blocks += add_blocks(p, i, stop, batch->cross_lengths[batch->sequences[i]],
+                                             p->pass.cross_blocks + p->pass.n_cross_blocks);
     }
 }
 
 static void begin_pass(struct ak_cpu_prepared *p, const struct ak_batch *batch,
                        enum ak_comm_lane lane)
 {
-    p->batch = batch;
-    p->lane = lane;
-    p->n_passes++;
+    p->pass.batch = batch;
+    p->ranks.lane = lane;
+    p->pass.number++;
     find_blocks(p);
     find_cross_blocks(p);
 }
@@ -238,7 +238,7 @@ static void begin_pass(struct ak_cpu_prepared *p, const struct ak_batch *batch,
 static uint32_t first_half_tokens(const struct ak_cpu_prepared *p, const struct ak_batch *batch)
 {
     uint32_t n = (uint32_t)ak_round_up(batch->n / 2, AK_PANEL_TOKEN_STEP);
-    bool fits = p->first_half && batch->n >= AK_HALVES_TOKENS_MIN && !batch->scores &&
+    bool fits = p->ranks.first_half && batch->n >= AK_HALVES_TOKENS_MIN && !batch->scores &&
                 !batch->importance && !batch->wants_inputs &&
                 (batch->n_logits == 0 || batch->logit_rows[0] >= n);
     return fits ? n : 0;
@@ -254,15 +254,15 @@ static void run_halves(struct ak_cpu_prepared *p, const struct ak_batch *batch, 
     second.positions += n;
     second.sequences += n;
     second.hidden = batch->hidden ? batch->hidden + n * batch->hidden_stride : NULL;
-    second.logit_rows = p->half_logit_rows;
+    second.logit_rows = p->ranks.half_logit_rows;
     for (uint32_t i = 0; i < batch->n_logits; i++)
-        p->half_logit_rows[i] = batch->logit_rows[i] - n;
-    begin_pass(p->first_half, &first, AK_COMM_LATER);
+        p->ranks.half_logit_rows[i] = batch->logit_rows[i] - n;
+    begin_pass(p->ranks.first_half, &first, AK_COMM_LATER);
     begin_pass(p, &second, AK_COMM_LATER_TOO);
-    p->first_half->times = p->times;
+    p->ranks.first_half->times = p->times;
     ak_pool_run(p->pool, walk_halves, p);
-    p->first_half->times = NULL;
-    p->first_half->batch = p->batch = NULL;
+    p->ranks.first_half->times = NULL;
+    p->ranks.first_half->pass.batch = p->pass.batch = NULL;
 }
 
 void ak_cpu_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
@@ -275,5 +275,5 @@ void ak_cpu_run(struct ak_backend_table *prepared, const struct ak_batch *batch)
     }
     begin_pass(p, batch, AK_COMM_NOW);
     ak_pool_run(p->pool, walk, p);
-    p->batch = NULL;
+    p->pass.batch = NULL;
 }

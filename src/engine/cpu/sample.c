@@ -11,13 +11,13 @@ static void step_gumbel(const struct ak_cpu_step *step, struct ak_cpu_prepared *
     const struct ak_command *c = step->command;
     size_t begin, end;
     ak_chunk_range(c->params.gumbel.n, p->n_threads, thread, &begin, &end);
-    for (uint32_t t = 0; p->batch->gumbel.temperature > 0.0f && t < ak_cpu_rows(p, step->row_set);
-         t++) {
+    for (uint32_t t = 0;
+         p->pass.batch->gumbel.temperature > 0.0f && t < ak_cpu_rows(p, step->row_set); t++) {
         float *x = ak_cpu_slot(p, c->out) + t * ak_cpu_stride(p, c->out);
-        uint32_t position = p->batch->positions[p->batch->logit_rows[t]];
+        uint32_t position = p->pass.batch->positions[p->pass.batch->logit_rows[t]];
         for (size_t i = begin; i < end; i++)
-            x[i] = ak_gumbel_score(x[i], p->batch->gumbel.temperature, p->batch->gumbel.seed,
-                                   position, (uint32_t)i);
+            x[i] = ak_gumbel_score(x[i], p->pass.batch->gumbel.temperature,
+                                   p->pass.batch->gumbel.seed, position, (uint32_t)i);
     }
 }
 
@@ -38,8 +38,8 @@ static void step_argmax(const struct ak_cpu_step *step, struct ak_cpu_prepared *
                 index = (int32_t)i;
             }
         }
-        p->candidates[t * p->n_threads + thread] = index;
-        p->candidate_values[t * p->n_threads + thread] = best;
+        p->pass.candidates[t * p->n_threads + thread] = index;
+        p->pass.candidate_values[t * p->n_threads + thread] = best;
     }
 }
 
@@ -49,12 +49,12 @@ static void step_argmax_end(const struct ak_cpu_step *step, struct ak_cpu_prepar
     if (thread != 0)
         return;
     for (size_t t = 0; t < ak_cpu_rows(p, step->row_set); t++) {
-        const float *values = p->candidate_values + t * p->n_threads;
+        const float *values = p->pass.candidate_values + t * p->n_threads;
         unsigned best = 0;
         for (unsigned i = 1; i < p->n_threads; i++)
             if (values[i] > values[best])
                 best = i;
-        p->sampled[t] = p->candidates[t * p->n_threads + best];
+        p->pass.sampled[t] = p->pass.candidates[t * p->n_threads + best];
     }
 }
 
