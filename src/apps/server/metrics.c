@@ -74,9 +74,10 @@ static struct akunu_scheduler_stats sum(const struct server *s)
     struct akunu_scheduler_stats all = s->past, one;
     for (size_t i = 0; i < s->n_models; i++) {
         const struct server_model *m = &s->models[i];
-        bool counts = m->scheduler && (m->state == SERVER_MODEL_READY ||
-                                       (m->state == SERVER_MODEL_CLOSING && !m->is_dropped));
-        if (!counts || akunu_scheduler_get_stats(m->scheduler, &one, sizeof one) != AKUNU_OK)
+        bool is_loaded =
+            m->state == SERVER_MODEL_READY || (m->state == SERVER_MODEL_CLOSING && !m->is_dropped);
+        if (!is_loaded || !m->scheduler ||
+            akunu_scheduler_get_stats(m->scheduler, &one, sizeof one) != AKUNU_OK)
             continue;
         all.n_prompt_tokens += one.n_prompt_tokens;
         all.n_cached_tokens += one.n_cached_tokens;
