@@ -162,12 +162,19 @@ START_TEST(memory_holds_one)
     const char *const flags[] = { "-b", "128", "--memory", memory, NULL };
     uint64_t limit = memory_of_one(memory);
     start(flags);
+    json_int_t n_cached = 0;
     for (int i = 0; i < 6; i++) {
         json_decref(ask_one(i % 2 ? "one" : "two", 200));
+        json_t *again = ask_one(i % 2 ? "one" : "two", 200);
+        n_cached += json_integer_value(at(again, "usage.prompt_tokens_details.cached_tokens"));
+        json_decref(again);
         ck_assert_uint_le(metric("memory_bytes"), limit);
         ck_assert(is_loaded(i % 2 ? "one" : "two") && !is_loaded(i % 2 ? "two" : "one"));
     }
-    ck_assert_uint_eq(metric("generated_tokens_total"), 18); /* of dropped models, too */
+    /* those of dropped models count, too */
+    ck_assert_uint_eq(metric("generated_tokens_total"), 36);
+    ck_assert_int_gt(n_cached, 0);
+    ck_assert_uint_eq(metric("prompt_tokens_cached_total"), (uint64_t)n_cached);
     stop();
 }
 END_TEST

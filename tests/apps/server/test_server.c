@@ -812,6 +812,29 @@ START_TEST(messages)
 }
 END_TEST
 
+/* A client sends back what the server answered: parts of the type "output_text" are text. */
+START_TEST(output_text)
+{
+    static const char body[] =
+        "{\"input\": [{\"role\": \"user\", \"content\": \"Hi\"}, {\"role\": \"assistant\", "
+        "\"content\": %s}, {\"role\": \"user\", \"content\": \"Bye\"}], \"max_output_tokens\": 1}";
+    static const char *const forms[] = { "\"Hello there\"",
+                                         "[{\"type\": \"output_text\", \"text\": \"Hello there\", "
+                                         "\"annotations\": []}]" };
+    json_int_t n[2];
+    for (int i = 0; i < 2; i++) {
+        char request[512];
+        snprintf(request, sizeof request, body, forms[i]);
+        struct answer a = ask(&server, "/v1/responses", request);
+        json_t *value = json_of(&a, 200);
+        n[i] = json_integer_value(at(value, "usage.input_tokens"));
+        json_decref(value);
+    }
+    ck_assert_int_gt(n[0], 0);
+    ck_assert_int_eq(n[1], n[0]);
+}
+END_TEST
+
 /* OpenAI's Responses: items, and events with a name and a number. */
 START_TEST(responses)
 {
@@ -1639,6 +1662,7 @@ int main(void)
                                    long_integers,
                                    schemas_and_tools,
                                    messages,
+                                   output_text,
                                    responses,
                                    ollama,
                                    native_completion,
