@@ -121,7 +121,7 @@ static void hear_mistakes(size_t last)
 {
     for (size_t i = 0; i < you.mistakes.n_inserted; i++) {
         char *text = you.texts[you.n_heard];
-        snprintf(text, WORD_BYTES, "%sx", you.spoken.text[last]);
+        snprintf(text, WORD_BYTES, "%.*sx", WORD_BYTES - 2, you.spoken.text[last]);
         you.heard[you.n_heard++] =
             (struct akunu_word){ .end = 0.01, .text = text, .n_bytes = strlen(text) };
     }
