@@ -1,5 +1,5 @@
 /* Encodes metadata and tensor list in memory, then writes the file in large pieces. The name
- * appears by rename after fsync: a crash leaves the old file or the new one. */
+ * appears after fsync: a crash leaves the old file or the new one. */
 #include "conversion/convert/gguf_write.h"
 
 #include <errno.h>
@@ -317,8 +317,8 @@ static const char *format_link(int fd, char out[LINK_BYTES])
     return out;
 }
 
-/* Creates the file without a name if the file system can: then nothing remains however the
- * program ends. */
+/* Creates the file without a name if the file system can: then nothing remains if the program ends
+ * before the file is whole. */
 static void create_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
@@ -348,13 +348,19 @@ static ak_status alloc_paths(struct ak_gguf_writer *w, const char *path)
     return AKUNU_OK;
 }
 
-/* Links an unnamed file as `temporary`, because only rename replaces an existing name. */
+/* Gives an unnamed file its name in one step if the name is free. Only rename replaces a file: then
+ * the new one has the name `temporary` first, for a moment. */
 static bool name_file(struct ak_gguf_writer *w)
 {
     char link[LINK_BYTES];
-    if (w->is_unnamed &&
-        linkat(AT_FDCWD, format_link(w->fd, link), AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0)
-        return false;
+    if (w->is_unnamed) {
+        format_link(w->fd, link);
+        if (linkat(AT_FDCWD, link, AT_FDCWD, w->path, AT_SYMLINK_FOLLOW) == 0)
+            return true;
+        if (errno != EEXIST ||
+            linkat(AT_FDCWD, link, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) != 0)
+            return false;
+    }
     w->is_unnamed = false;
     return rename(w->temporary, w->path) == 0;
 }

