@@ -22,25 +22,26 @@ enum {
 };
 
 /* Bytes of --memory; 0: no limit. */
-static uint64_t total(const struct server *s)
+static uint64_t limit_bytes(const struct server *s)
 {
     return s->options->model.memory;
 }
 
-static uint64_t for_requests(const struct server *s)
+static uint64_t request_bytes(const struct server *s)
 {
-    uint64_t bytes = total(s) / 8;
+    uint64_t bytes = limit_bytes(s) / 8;
     return bytes < REQUESTS_MIN ? REQUESTS_MIN : bytes > REQUESTS_MAX ? REQUESTS_MAX : bytes;
 }
 
-static uint64_t for_models(const struct server *s)
+static uint64_t models_bytes(const struct server *s)
 {
-    uint64_t others = PROCESS_BYTES + for_requests(s);
-    return total(s) > others ? total(s) - others : 0;
+    uint64_t others = PROCESS_BYTES + request_bytes(s);
+    return limit_bytes(s) > others ? limit_bytes(s) - others : 0;
 }
 
-/* Bytes of weights, vocabulary and tables, without maps of files; 0: it is not loaded. */
-static uint64_t own_bytes(const struct server_model *m)
+/* Bytes of weights, vocabulary and tables that are not maps of files; 0: the model is not loaded,
+ * or its memory is unknown. */
+static uint64_t resident_bytes(const struct server_model *m)
 {
     struct akunu_memory r = { 0 };
     if (!m->loaded.model || akunu_model_get_memory(m->loaded.model, NULL, &r, sizeof r) != AKUNU_OK)
@@ -52,7 +53,8 @@ static uint64_t own_bytes(const struct server_model *m)
  * for that. */
 static uint64_t share(const struct server_model *m)
 {
-    uint64_t all = for_models(m->server), half = all / 2, least = own_bytes(m) + SESSIONS_MIN;
+    uint64_t all = models_bytes(m->server), half = all / 2,
+             least = resident_bytes(m) + SESSIONS_MIN;
     return m->server->n_models == 1 || least > all ? all : half > least ? half : least;
 }
 
@@ -68,8 +70,8 @@ static uint64_t session_bytes(const struct server_model *m, struct akunu_schedul
 void server_memory_limit_embedder(const struct server_model *m,
                                   struct akunu_session_params *session)
 {
-    uint64_t bytes = share(m), own = own_bytes(m);
-    if (total(m->server) == 0)
+    uint64_t bytes = share(m), own = resident_bytes(m);
+    if (limit_bytes(m->server) == 0)
         return;
     session->kv_bytes_max = (bytes > own ? bytes - own : 1) / (m->loaded.info.encoder ? 2 : 8) + 1;
     if (session->batch == 0 && !m->loaded.info.encoder)
@@ -80,11 +82,11 @@ bool server_memory_shrinks(const struct server_model *m, struct akunu_session_pa
 {
     struct akunu_scheduler_stats stats;
     uint64_t bytes = session_bytes(m, &stats), all = share(m),
-             taken = own_bytes(m) + server_embedder_bytes(m);
+             taken = resident_bytes(m) + server_embedder_bytes(m);
     uint64_t limit = all > taken ? all - taken : 0;
     uint64_t scratch = bytes - (uint64_t)stats.n_pages * stats.page_bytes;
     uint32_t half = session->batch ? session->batch / 2 : 256;
-    if (total(m->server) == 0 || bytes <= limit)
+    if (limit_bytes(m->server) == 0 || bytes <= limit)
         return false;
     if (m->options->session.batch == 0 && scratch > limit / 4 && half >= BATCH_MIN &&
         half >= session->max_sequences) {
@@ -100,10 +102,10 @@ bool server_memory_shrinks(const struct server_model *m, struct akunu_session_pa
 int server_memory_check(struct server_model *m)
 {
     struct akunu_scheduler_stats stats;
-    uint64_t most = for_models(m->server);
-    m->bytes =
-        own_bytes(m) + session_bytes(m, &stats) + server_embedder_bytes(m) + server_speech_bytes(m);
-    if (total(m->server) == 0 || m->bytes <= most)
+    uint64_t most = models_bytes(m->server);
+    m->bytes = resident_bytes(m) + session_bytes(m, &stats) + server_embedder_bytes(m) +
+               server_speech_bytes(m);
+    if (limit_bytes(m->server) == 0 || m->bytes <= most)
         return CLI_EXIT_OK;
     cli_fail("%s takes %.1f MB beside its file, and --memory leaves %.1f MB for models "
              "(-c is the context, -b the size of a pass)",
@@ -126,27 +128,27 @@ bool server_memory_fits(const struct server *s, uint64_t bytes)
 {
     for (size_t i = 0; i < s->n_models; i++)
         bytes += stays(&s->models[i]) ? server_memory_of(&s->models[i]) : 0;
-    return total(s) == 0 || bytes <= for_models(s);
+    return limit_bytes(s) == 0 || bytes <= models_bytes(s);
 }
 
 /* ---- Requests ----------------------------------------------------------- */
 size_t server_memory_of_buffers(const struct server *s)
 {
-    return total(s) ? (size_t)for_requests(s) / 2 : 0;
+    return limit_bytes(s) ? (size_t)request_bytes(s) / 2 : 0;
 }
 
 size_t server_memory_of_unread(const struct server *s)
 {
     size_t n = (size_t)(s->options->server.queue + s->options->server.n_sequences);
     size_t bytes = server_memory_of_buffers(s) / n;
-    return total(s) == 0 || bytes > UNREAD_MAX ? UNREAD_MAX :
-           bytes < UNREAD_MIN                  ? UNREAD_MIN :
-                                                 bytes;
+    return limit_bytes(s) == 0 || bytes > UNREAD_MAX ? UNREAD_MAX :
+           bytes < UNREAD_MIN                        ? UNREAD_MIN :
+                                                       bytes;
 }
 
 bool server_memory_fits_values(const struct server *s, size_t bytes)
 {
-    return total(s) == 0 || bytes <= for_requests(s) / 2;
+    return limit_bytes(s) == 0 || bytes <= request_bytes(s) / 2;
 }
 
 uint64_t server_memory_in_use(const struct server *s)

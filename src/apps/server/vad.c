@@ -94,6 +94,8 @@ static bool read_real(struct http_exchange *x, const json_t *form, const char *n
     return good;
 }
 
+/* Reads milliseconds; *out stays if the form has none. False: it has been answered with an error.
+ */
 static bool read_ms(struct http_exchange *x, const json_t *form, const char *name, uint32_t *out)
 {
     double value = (double)*out;

@@ -138,9 +138,11 @@ static bool has_window(const struct ak_arch_keys *keys, const struct ak_spec *sp
            ak_words_find(keys->reads, "local_attention", &word);
 }
 
-/* The class's name, with an underscore if it has such a one: transformers write "qwen3_moe" where
- * GGUF has "qwen3moe". GGUF has one name for Llama and for Mistral, which has a window. */
-static json_t *make_model_type(const struct ak_spec *spec)
+/* The model_type for config.json: of the names of its class in transformers the first with an
+ * underscore ("qwen3_moe" for GGUF's "qwen3moe"), otherwise GGUF's own name if it is one of them,
+ * otherwise the first. A class that cannot have the model's window is none of its classes: GGUF has
+ * one name for Llama and for Mistral. */
+static json_t *choose_model_type(const struct ak_spec *spec)
 {
     const struct ak_text *own = &spec->config.architecture;
     struct ak_word word, best = { .name = own->bytes, .n_name = own->n };
@@ -359,7 +361,7 @@ static json_t *make_config(const struct ak_compress_job *j)
     struct ak_vocab vocab = ak_vocab_none;
     struct ak_tensor output;
     struct ak_word word;
-    json_object_set_new(config, "model_type", make_model_type(&j->spec));
+    json_object_set_new(config, "model_type", choose_model_type(&j->spec));
     put_sizes(config, &j->spec);
     put_experts(config, &j->spec);
     put_window(config, &j->spec);

@@ -4,7 +4,8 @@
 #include "base/mem.h"
 #include "engine/session/constraint.h"
 
-/* Quantized speech models have activations of 8 bits, next to which F16 loses nothing. */
+/* Whether it is a speech model with weights in blocks. Its activations are rounded to 8 bits, so K
+ * and V lose nothing as F16. */
 static bool is_quantized_speech(const struct ak_model *m)
 {
     const struct ak_view *embedding = m->weights.embedding;

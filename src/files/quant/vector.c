@@ -53,12 +53,14 @@ static unsigned add_eighth_sign(uint32_t seven)
     return seven | (unsigned)__builtin_parity(seven) << 7;
 }
 
+/* q[i]: two bits of `code`, and bit i of `signs` above them. */
 static void put_eight(uint16_t code, unsigned signs, uint8_t *q)
 {
     for (int i = 0; i < 8; i++)
         q[i] = (uint8_t)((code >> 2 * i & 3) | (signs >> i & 1) << 2);
 }
 
+/* q[i]: three bits of `code`, and bit i of `signs` above them. */
 static void put_four(uint16_t code, unsigned signs, uint8_t *q)
 {
     for (int i = 0; i < 4; i++)

@@ -167,6 +167,8 @@ static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *voc
     return AKUNU_OK;
 }
 
+/* Loads what vocab->model says: byte-level BPE ("gpt2"), ranks, SentencePiece, WordPiece, otherwise
+ * Unigram. */
 static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                            struct ak_error *error)
 {

@@ -293,8 +293,8 @@ static bool template_has(const struct ak_tc_builder *r, const struct ak_tc_reaso
            strstr(r->params->chat_template, t->end);
 }
 
-/* Only `then`, after reasoning: required if the prompt began it, optional if the template has
- * it. */
+/* `then`, preceded by reasoning: by the rest of it if the prompt has begun it, otherwise, if the
+ * template has its markers, by the whole of it or nothing. */
 static uint32_t build_after_reasoning(struct ak_tc_builder *r, uint32_t then)
 {
     struct ak_grammar_builder *b = &r->gb;

@@ -51,6 +51,7 @@ ak_status ak_gguf_check_tensor(const struct ak_gguf_raw_tensor *raw, uint64_t al
     return AKUNU_OK;
 }
 
+/* The name for a message. */
 static const char *shown_name(const struct ak_gguf *g, const struct ak_gguf_tensor *t, char *out)
 {
     const char *name = g->names.bytes + t->name;

@@ -14,6 +14,7 @@ struct opposite {
     bool no_memory;
 };
 
+/* Takes over `alternative`. Always true, as what adds alternatives returns. */
 static bool add_alternative(struct opposite *o, json_t *alternative)
 {
     if (!alternative ||
@@ -208,6 +209,7 @@ static bool oppose_any_of(struct opposite *o, json_t *list)
     return add_alternative(o, make_nots(list));
 }
 
+/* What breaks oneOf: a value that fits two of the list, or none. */
 static bool oppose_one_of(struct opposite *o, json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++)

@@ -38,6 +38,8 @@ void ak_j_set(struct ak_jenv *j, struct ak_jscope *scope, struct ak_jval name, s
     scope->vars[scope->n++] = (struct ak_jvar){ name.as.string, value };
 }
 
+/* The value of a name that no scope of the template sets: what the caller gave, then a function of
+ * the language, otherwise undefined. */
 static struct ak_jval look_up_outside(struct ak_jenv *j, const struct ak_jdict *context,
                                       struct ak_jval name)
 {
