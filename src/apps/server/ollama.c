@@ -344,10 +344,8 @@ static void ollama_release(struct server_job *job)
 static bool prepare_answer(struct server_job *job, const json_t *body)
 {
     (void)body;
-    struct ollama_answer *own = job->own = calloc(1, sizeof *own);
-    if (own)
-        own->is_chat = strcmp(http_path(job->x), "/api/chat") == 0;
-    return own != NULL;
+    job->own = calloc(1, sizeof(struct ollama_answer));
+    return job->own != NULL;
 }
 
 static const struct server_style style = { .prefix = "",
@@ -359,7 +357,7 @@ static const struct server_style style = { .prefix = "",
                                            .release = ollama_release };
 
 static struct server_commit answer_chat(struct server_model *m, struct http_exchange *x,
-                                        const json_t *body, bool (*read)(struct server_chat *r))
+                                        const json_t *body, bool is_chat)
 {
     struct server_chat *r = server_chat_new(m, x, body);
     const json_t *options = json_object_get(body, "options");
@@ -369,22 +367,25 @@ static struct server_commit answer_chat(struct server_model *m, struct http_exch
         server_fail_member(x, "options", options, "an object");
     else if (!flat)
         server_fail_memory(x);
-    bool good = r && flat && server_read_params(m, x, flat, &r->params) && read(r) &&
-                read_tools(r) && read_think(r) && read_format(r) && server_chat_make_job(r, &style);
+    bool good = r && flat && server_read_params(m, x, flat, &r->params) &&
+                (is_chat ? read_messages(r) : read_prompt(r)) && read_tools(r) && read_think(r) &&
+                read_format(r) && server_chat_make_job(r, &style);
     json_decref(flat); /* what it lends, the body holds too */
+    if (good)
+        ((struct ollama_answer *)r->job->own)->is_chat = is_chat;
     return server_chat_commit(r, good);
 }
 
 struct server_commit server_ollama_chat(struct server_model *m, struct http_exchange *x,
                                         const json_t *body)
 {
-    return answer_chat(m, x, body, read_messages);
+    return answer_chat(m, x, body, true);
 }
 
 struct server_commit server_ollama_generate(struct server_model *m, struct http_exchange *x,
                                             const json_t *body)
 {
-    return answer_chat(m, x, body, read_prompt);
+    return answer_chat(m, x, body, false);
 }
 
 /* ---- What APIs differ in ------------------------------------------------ */

@@ -53,7 +53,7 @@ static const struct server_route routes[] = {
     MODEL("POST", "/rerank", openai, server_rerank, VECTORS),
     MODEL("POST", "/reranking", openai, server_rerank, VECTORS),
     MODEL("POST", "/v1/audio/transcriptions", openai, server_transcriptions, SPEECH),
-    MODEL("POST", "/v1/audio/translations", openai, server_transcriptions, SPEECH),
+    MODEL("POST", "/v1/audio/translations", openai, server_translations, SPEECH),
     MODEL("POST", "/inference", openai, server_transcriptions, SPEECH),
     SERVER("GET", "/v1/models", openai, server_models, false, false),
     SERVER("GET", "/models", openai, server_models, false, false),

@@ -304,12 +304,12 @@ server_model_handler server_props, server_tokenize, server_detokenize, /* native
     server_apply_template;
 server_model_handler server_messages, server_count_tokens; /* anthropic.c */
 server_model_handler server_ollama_show, server_ollama_chat, server_ollama_generate; /* ollama.c */
-server_model_handler server_completion, server_infill;         /* completion.c */
-server_model_handler server_responses, server_responses_count; /* responses.c */
-server_model_handler server_embeddings;                        /* embed.c */
-server_model_handler server_slots;                             /* slots.c */
-server_model_handler server_rerank;                            /* rerank.c */
-server_model_handler server_transcriptions;                    /* transcriptions.c */
+server_model_handler server_completion, server_infill;           /* completion.c */
+server_model_handler server_responses, server_responses_count;   /* responses.c */
+server_model_handler server_embeddings;                          /* embed.c */
+server_model_handler server_slots;                               /* slots.c */
+server_model_handler server_rerank;                              /* rerank.c */
+server_model_handler server_transcriptions, server_translations; /* transcriptions.c */
 
 /* ---- Keys: keys.c ------------------------------------------------------- */
 /* Reads the flags' keys and the key file. False: *why has a message. */

@@ -307,7 +307,6 @@ static bool read_transcription(struct server_model *m, struct http_exchange *x, 
     temperature = (double)params->temperature;
     step = (double)params->temperature_step;
     audio_context = (double)params->audio_context;
-    out->translate = strcmp(http_path(x), "/v1/audio/translations") == 0;
     if (!server_form_get_bool(x, form, "stream", &out->stream) || !read_format(x, form, out) ||
         !read_granularities(x, form, out) || !check_others(x, form) ||
         !server_read_vad(m, x, form, &params->vad, vad) ||
@@ -355,12 +354,13 @@ static struct akunu_audio *read_clip(struct http_exchange *x, const json_t *form
     return audio;
 }
 
-struct server_commit server_transcriptions(struct server_model *m, struct http_exchange *x,
-                                           const json_t *form)
+/* translates: what a form means that does not say. */
+static struct server_commit transcribe(struct server_model *m, struct http_exchange *x,
+                                       const json_t *form, bool translates)
 {
     struct akunu_transcription_params params;
     struct akunu_vad_params vad;
-    struct asked asked = { 0 }, *own;
+    struct asked asked = { .translate = translates }, *own;
     if (!read_transcription(m, x, form, &params, &vad, &asked))
         return server_answered;
     struct akunu_audio *audio = read_clip(x, form);
@@ -383,4 +383,16 @@ struct server_commit server_transcriptions(struct server_model *m, struct http_e
     t->report = asked.stream ? report_segments : NULL;
     t->answer = transcriptions_answer;
     return server_transcription_commit(t);
+}
+
+struct server_commit server_transcriptions(struct server_model *m, struct http_exchange *x,
+                                           const json_t *form)
+{
+    return transcribe(m, x, form, false);
+}
+
+struct server_commit server_translations(struct server_model *m, struct http_exchange *x,
+                                         const json_t *form)
+{
+    return transcribe(m, x, form, true);
 }
