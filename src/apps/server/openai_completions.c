@@ -31,6 +31,8 @@ struct completion_answer {
 /* ---- Life --------------------------------------------------------------- */
 static void release_answer(struct completion_answer *a, size_t n_parts)
 {
+    if (!a)
+        return;
     for (size_t i = 0; a->offsets && i < n_parts; i++) {
         for (int k = 0; k < N_LISTS; k++)
             json_decref(a->offsets[i].lists[k]);
@@ -42,8 +44,7 @@ static void release_answer(struct completion_answer *a, size_t n_parts)
 
 static void completions_release(struct server_job *job)
 {
-    if (job->own)
-        release_answer(job->own, job->n_parts);
+    release_answer(job->own, job->n_parts);
 }
 
 /* ---- Characters --------------------------------------------------------- */
@@ -373,7 +374,7 @@ struct server_commit server_completions(struct server_model *m, struct http_exch
         server_fail_memory(x);
     else if (read_request(m, x, body, &s->params, a))
         s->job = make_job(m, x, &s->params, a);
-    if (a && !(s && s->job))
+    if (!s || !s->job)
         release_answer(a, 0);
     return server_submission_commit(s);
 }
