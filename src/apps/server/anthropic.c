@@ -387,7 +387,6 @@ static const struct server_style style = { .prefix = "msg_",
                                            .release = messages_release };
 
 /* ---- Requests ----------------------------------------------------------- */
-
 static bool read_request(struct server_chat *r)
 {
     return read_messages(r) && read_tools(r) && read_choice(r) && server_chat_read_kwargs(r);

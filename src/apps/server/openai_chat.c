@@ -282,7 +282,6 @@ static const struct server_style style = { .prefix = "chatcmpl-",
                                            .done = chat_on_done };
 
 /* ---- The request -------------------------------------------------------- */
-
 struct server_commit server_chat_completions(struct server_model *m, struct http_exchange *x,
                                              const json_t *body)
 {

@@ -75,7 +75,7 @@ static ak_status plan_stored(struct ak_convert_plan *plan, struct ak_error *erro
     return AKUNU_OK;
 }
 
-/* ---- From Hugging Face's names: what the architecture declares ---------------- */
+/* ---- From Hugging Face's names: what the architecture declares ---------- */
 /* Two orders differ. Rotated pairs of a head: Hugging Face stores all first elements, then all
  * second ones; GGUF stores the two of a pair side by side. Value heads of one key head: neighbors
  * in Hugging Face, n_k_heads apart in GGUF. */

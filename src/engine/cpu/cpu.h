@@ -206,9 +206,9 @@ struct ak_cpu_prepared {
     struct ak_backend_input_sums *input_sums; /* [packed weights]; NULL: off */
     struct ak_cpu_pass {
         const struct ak_batch *batch;
-        uint64_t number,
-            n_stages;     /* of all passes so far, the current one included; their stages */
-        float *cos, *sin; /* [tables][max tokens][rope_dims/2] */
+        uint64_t number;   /* of passes so far, the current one included */
+        uint64_t n_stages; /* of these passes */
+        float *cos, *sin;  /* [tables][max tokens][rope_dims/2] */
         struct ak_cpu_routes routes;
         struct ak_cpu_token_block *blocks, *cross_blocks;
         uint32_t n_blocks, n_cross_blocks;

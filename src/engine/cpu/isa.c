@@ -81,7 +81,7 @@ static const struct row options[AK_CPU_ISA_OPTION_COUNT] = {
 #include "engine/cpu/isa.def"
 };
 
-/* ---- ISAs ------------------------------------------------------------ */
+/* ---- ISAs --------------------------------------------------------------- */
 const char *ak_cpu_isa_name(enum ak_cpu_isa isa)
 {
     return isas[isa].name;

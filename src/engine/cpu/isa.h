@@ -25,7 +25,7 @@ enum ak_cpu_isa ak_cpu_isa_parent(enum ak_cpu_isa isa);
 bool ak_cpu_isa_is_usable(enum ak_cpu_isa isa);
 enum ak_cpu_isa ak_cpu_best_isa(void);
 
-/* Returns false if there is no such name, or the ISA is not usable here. */
+/* Returns false if no ISA has this name, or if it is not usable here. */
 bool ak_cpu_parse_isa(const char *name, enum ak_cpu_isa *out);
 /* Why ak_cpu_parse_isa refuses the name, as a clause without a period; NULL: it does not. */
 const char *ak_cpu_isa_problem(const char *name);

@@ -15,8 +15,8 @@
 /* ---- Bind: every declared weight by exact name and shape ---------------- */
 struct ak_binding {
     const struct ak_spec *spec;
-    struct ak_view
-        *views; /* [n_weights of the architecture][layers of the role]; plane 0 NULL: absent */
+    /* [n_weights of the architecture][layers of the role]; plane 0 NULL: absent */
+    struct ak_view *views;
     uint32_t n_views;
     uint32_t *first_view;      /* [n_weights of the architecture]: index into views */
     bool tied;                 /* the embedding serves as OUTPUT */

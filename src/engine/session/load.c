@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/backends/list.h"
 #include "base/available.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/system.h"
 #include "base/utf8.h"
+#include "engine/backends/list.h"
 #include "engine/pack/cache.h"
 #include "engine/session/calibration.h"
 #include "engine/session/constraint.h"

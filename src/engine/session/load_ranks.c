@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "engine/backends/list.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "engine/backends/list.h"
 #include "engine/session/follow.h"
 
 ak_status ak_load_ranks_begin(const struct ak_model_source *source, struct ak_load_ranks *out,

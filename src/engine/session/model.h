@@ -83,7 +83,8 @@ ak_status ak_model_load(const struct ak_model_source *source, struct ak_model **
 struct ak_model *ak_model_ref(struct ak_model *m);
 void ak_model_free(struct ak_model *m); /* NULL allowed */
 
-/* Reads what spec->head names; clear *out in any case (score.c). */
+/* Reads the weights that spec->head names into *out (score.c). ak_session_head_clear(out) must
+ * follow in the end, after a failure too. */
 ak_status ak_session_head_read(const struct ak_provider *p, const struct ak_spec *spec,
                                struct ak_session_head *out, struct ak_error *error);
 void ak_session_head_clear(struct ak_session_head *head);

@@ -303,7 +303,7 @@ ak_status ak_meta_float(const struct ak_provider *p, const char *key, float fall
                         struct ak_error *error);
 ak_status ak_meta_bool(const struct ak_provider *p, const char *key, bool fallback, bool *out,
                        struct ak_error *error);
-/* The same conversions of a value that was looked up before; messages name its key. */
+/* These convert a value that the caller has found already. Messages name its key. */
 ak_status ak_meta_to_u32(const struct ak_meta *meta, uint32_t *out, struct ak_error *error);
 ak_status ak_meta_to_float(const struct ak_meta *meta, float *out, struct ak_error *error);
 ak_status ak_meta_to_bool(const struct ak_meta *meta, bool *out, struct ak_error *error);
