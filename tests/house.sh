@@ -170,7 +170,7 @@ check_symbol() {
         name = $NF
         if ($(NF - 1) ~ /^[TDBRVW]$/)
             homes[name] = homes[name] " " from # two programs may each have their own
-        else if ($(NF - 1) == "U" && name ~ /^(ak_|cli_)/)
+        else if ($(NF - 1) == "U" && name ~ /^(ak_|app_|cli_)/)
             users[name] = users[name] " " from
         else if ($(NF - 1) == "U" && name ~ /^akunu_/ && from !~ /^apps\//)
             users[name] = users[name] " " from

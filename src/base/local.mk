@@ -33,3 +33,5 @@ libloops_la_SOURCES += \
 	src/base/unicode.h \
 	src/base/utf8.c \
 	src/base/utf8.h
+
+libak_la_SOURCES += src/base/json/wide.c src/base/json/wide.h

@@ -25,10 +25,10 @@ containers)
         src/speech/audio/mpeg.c src/speech/audio/ogg.c src/speech/audio/ogg_pages.c src/speech/audio/parts.c src/speech/audio/spool.c src/speech/audio/track.c src/base/*.c src/api/error.c" ;;
 form) sources="src/apps/server/form.c" ;;
 http) sources="src/apps/server/headers.c" ;;
-server) # the library and src/apps/cli as they were built
+server) # the library and src/apps/common as they were built
     sources="src/apps/server/*.c"
     CPPFLAGS="$CPPFLAGS -Isrc"
-    LIBS="libcli.a .libs/libakunu.a $LIBS -lgnutls"
+    LIBS="libapp.a .libs/libakunu.a $LIBS -lgnutls"
     export AK_FUZZ_MODEL="$root/tests/data/model.gguf" ;;
 *) echo "tests/fuzz/run.sh: no sources are named for $name" >&2; exit 2 ;;
 esac

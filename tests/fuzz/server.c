@@ -183,19 +183,19 @@ unsigned http_count_connections(const struct http_server *server)
 }
 
 /* ---- The server --------------------------------------------------------- */
-const struct cli_command cli_commands[] = {
+const struct app_command app_commands[] = {
     { .name = "server",
-      .bit = CLI_SERVER,
-      .traits = CLI_LOADS_MODEL,
+      .bit = APP_SERVER,
+      .traits = APP_LOADS_MODEL,
       .summary = "",
       .example = "",
       .operands = { "model" } },
 };
-const size_t cli_n_commands = 1;
+const size_t app_n_commands = 1;
 
-const struct cli_command *cli_find_command(const char *name)
+const struct app_command *app_find_command(const char *name)
 {
-    return strcmp(name, "server") == 0 ? &cli_commands[0] : NULL;
+    return strcmp(name, "server") == 0 ? &app_commands[0] : NULL;
 }
 
 static void nap(void)
@@ -205,7 +205,7 @@ static void nap(void)
 
 static struct server *open_server(void)
 {
-    static struct cli_options options;
+    static struct app_options options;
     static struct server s;
     static const char *const flags[] = {
         "-m", "", "--no-cache", "-c", "512", "-t", "1", "-s", "1"
@@ -215,14 +215,14 @@ static struct server *open_server(void)
     for (int i = 0; i < N; i++)
         argv[i] = (char *)(uintptr_t)flags[i];
     argv[1] = getenv("AK_FUZZ_MODEL");
-    if (!argv[1] || cli_options_parse(&cli_commands[0], N, argv, &options) != CLI_EXIT_OK)
+    if (!argv[1] || app_options_parse(&app_commands[0], N, argv, &options) != APP_EXIT_OK)
         abort();
     s = (struct server){ .options = &options, .argc = N, .argv = argv };
     pthread_mutex_init(&s.events_lock, NULL);
     pthread_mutex_init(&s.lock, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
-    if (!s.n_requests || server_list_models(&s) != CLI_EXIT_OK)
+    if (!s.n_requests || server_list_models(&s) != APP_EXIT_OK)
         abort();
     server_want_model(&s.models[0]);
     while (s.state == SERVER_LOADING) {

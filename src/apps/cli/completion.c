@@ -10,7 +10,7 @@
 #include "apps/common/message.h"
 #include "apps/common/options.h"
 
-enum cli_completion_kind cli_find_completion_kind(const struct cli_flag *flag)
+enum cli_completion_kind cli_find_completion_kind(const struct app_flag *flag)
 {
     if (strcmp(flag->name, "model") == 0)
         return CLI_COMPLETION_MODELS;
@@ -24,41 +24,41 @@ enum cli_completion_kind cli_find_completion_kind(const struct cli_flag *flag)
                                                             CLI_COMPLETION_NOTHING;
 }
 
-const char *cli_find_choice(const struct cli_flag *flag, size_t i)
+const char *cli_find_choice(const struct app_flag *flag, size_t i)
 {
     return flag->suggestion_at ? flag->suggestion_at(i) : flag->choices[i];
 }
 
-static void put_presets(struct cli_output *out)
+static void put_presets(struct app_output *out)
 {
-    struct cli_config config;
+    struct app_config config;
     const char *last = "";
-    cli_config_read(NULL,
+    app_config_read(NULL,
                     &config); /* whatever can be read of a damaged file: shells hide messages */
     for (size_t i = 0; i < config.n; i++) {
         const char *preset = config.settings[i].preset;
         if (preset && strcmp(preset, last) != 0)
-            cli_output_format(out, "%s\n", last = preset);
+            app_output_format(out, "%s\n", last = preset);
     }
-    cli_config_free(&config);
+    app_config_free(&config);
 }
 
-static void put_cpus(struct cli_output *out)
+static void put_cpus(struct app_output *out)
 {
     const char *name;
     for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)
-        cli_output_format(out, "%s\n", name);
+        app_output_format(out, "%s\n", name);
 }
 
 static void put_name(const char *name, void *user)
 {
-    cli_output_format(user, "%s\n", name);
+    app_output_format(user, "%s\n", name);
 }
 
-int cli_completion(const struct cli_options *o)
+int cli_completion(const struct app_options *o)
 {
-    struct cli_output out = cli_output_stdout();
-    int code = CLI_EXIT_OK;
+    struct app_output out = app_output_stdout();
+    int code = APP_EXIT_OK;
     if (strcmp(o->word, "bash") == 0)
         cli_complete_bash(&out);
     else if (strcmp(o->word, "zsh") == 0)
@@ -69,7 +69,7 @@ int cli_completion(const struct cli_options *o)
         put_cpus(&out);
     else {
         put_presets(&out);
-        code = cli_visit_models(put_name, &out);
+        code = app_visit_models(put_name, &out);
     }
-    return cli_output_end(&out, code);
+    return app_output_end(&out, code);
 }

@@ -15,12 +15,12 @@ enum cli_completion_kind {
     CLI_COMPLETION_MODELS, /* files, and what `akunu-cli completion models` prints */
     CLI_COMPLETION_CPUS    /* what `akunu-cli completion cpus` prints */
 };
-enum cli_completion_kind cli_find_completion_kind(const struct cli_flag *flag);
+enum cli_completion_kind cli_find_completion_kind(const struct app_flag *flag);
 /* Word i of those that complete a flag with CLI_COMPLETION_CHOICES; NULL: past the last one. */
-const char *cli_find_choice(const struct cli_flag *flag, size_t i);
+const char *cli_find_choice(const struct app_flag *flag, size_t i);
 
-void cli_complete_bash(struct cli_output *out);
-void cli_complete_zsh(struct cli_output *out);
-void cli_complete_fish(struct cli_output *out);
+void cli_complete_bash(struct app_output *out);
+void cli_complete_zsh(struct app_output *out);
+void cli_complete_fish(struct app_output *out);
 
 #endif

@@ -43,7 +43,7 @@ static const char tail[] =
     "}\n"
     "complete -F _akunu_cli akunu-cli\n";
 
-static void put_value(struct cli_output *out, const struct cli_flag *flag)
+static void put_value(struct app_output *out, const struct app_flag *flag)
 {
     static const char *const names[] = { [CLI_COMPLETION_NOTHING] = "none",
                                          [CLI_COMPLETION_FILES] = "files",
@@ -51,54 +51,54 @@ static void put_value(struct cli_output *out, const struct cli_flag *flag)
                                          [CLI_COMPLETION_MODELS] = "models",
                                          [CLI_COMPLETION_CPUS] = "cpus" };
     enum cli_completion_kind kind = cli_find_completion_kind(flag);
-    cli_output_format(out, "        --%s", flag->name);
+    app_output_format(out, "        --%s", flag->name);
     if (flag->alias)
-        cli_output_format(out, "|--%s", flag->alias);
+        app_output_format(out, "|--%s", flag->alias);
     if (flag->brief)
-        cli_output_format(out, "|-%s", flag->brief);
-    cli_output_text(out, ") value='");
+        app_output_format(out, "|-%s", flag->brief);
+    app_output_text(out, ") value='");
     if (kind != CLI_COMPLETION_CHOICES)
-        cli_output_text(out, names[kind]);
+        app_output_text(out, names[kind]);
     for (size_t i = 0; kind == CLI_COMPLETION_CHOICES && cli_find_choice(flag, i); i++)
-        cli_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
-    cli_output_text(out, "' ;;\n");
+        app_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
+    app_output_text(out, "' ;;\n");
 }
 
-static void put_command(struct cli_output *out, const struct cli_command *command)
+static void put_command(struct app_output *out, const struct app_command *command)
 {
-    cli_output_format(out, "    %s)\n        long='", command->name);
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if (cli_flags[i].commands & command->bit)
-            cli_output_format(out, "--%s ", cli_flags[i].name);
-    cli_output_text(out, "'\n        brief='");
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if ((cli_flags[i].commands & command->bit) && cli_flags[i].brief)
-            cli_output_format(out, "-%s ", cli_flags[i].brief);
-    cli_output_text(out, "'\n");
+    app_output_format(out, "    %s)\n        long='", command->name);
+    for (size_t i = 0; i < app_n_flags; i++)
+        if (app_flags[i].commands & command->bit)
+            app_output_format(out, "--%s ", app_flags[i].name);
+    app_output_text(out, "'\n        brief='");
+    for (size_t i = 0; i < app_n_flags; i++)
+        if ((app_flags[i].commands & command->bit) && app_flags[i].brief)
+            app_output_format(out, "-%s ", app_flags[i].brief);
+    app_output_text(out, "'\n");
     if (command->words) {
-        cli_output_text(out, "        words='");
+        app_output_text(out, "        words='");
         for (size_t i = 0; command->words[i]; i++)
-            cli_output_format(out, "%s ", command->words[i]);
-        cli_output_text(out, "'\n");
+            app_output_format(out, "%s ", command->words[i]);
+        app_output_text(out, "'\n");
     }
-    cli_output_text(out, "        case $previous in\n");
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if ((cli_flags[i].commands & command->bit) && cli_flags[i].value)
-            put_value(out, &cli_flags[i]);
-    cli_output_text(out, "        esac\n        ;;\n");
+    app_output_text(out, "        case $previous in\n");
+    for (size_t i = 0; i < app_n_flags; i++)
+        if ((app_flags[i].commands & command->bit) && app_flags[i].value)
+            put_value(out, &app_flags[i]);
+    app_output_text(out, "        esac\n        ;;\n");
 }
 
-void cli_complete_bash(struct cli_output *out)
+void cli_complete_bash(struct app_output *out)
 {
-    cli_output_text(out, head);
-    cli_output_text(out, "    commands='");
-    for (size_t i = 0; i < cli_n_commands; i++)
-        cli_output_format(out, "%s ", cli_commands[i].name);
-    cli_output_text(
+    app_output_text(out, head);
+    app_output_text(out, "    commands='");
+    for (size_t i = 0; i < app_n_commands; i++)
+        app_output_format(out, "%s ", app_commands[i].name);
+    app_output_text(
         out,
         "'\n    [[ $COMP_CWORD -gt 1 && $first != -* ]] && command=$first\n    case $command in\n");
-    for (size_t i = 0; i < cli_n_commands; i++)
-        put_command(out, &cli_commands[i]);
-    cli_output_text(out, "    *) return ;;\n    esac\n");
-    cli_output_text(out, tail);
+    for (size_t i = 0; i < app_n_commands; i++)
+        put_command(out, &app_commands[i]);
+    app_output_text(out, "    *) return ;;\n    esac\n");
+    app_output_text(out, tail);
 }

@@ -25,66 +25,66 @@ static const char head[] =
     "\n"
     "complete -c akunu-cli -f\n";
 
-static void put_quoted(struct cli_output *out, const char *text)
+static void put_quoted(struct app_output *out, const char *text)
 {
-    cli_output_text(out, "'");
+    app_output_text(out, "'");
     for (; *text; text++)
-        cli_output_format(out, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
-    cli_output_text(out, "'");
+        app_output_format(out, "%s%c", *text == '\'' || *text == '\\' ? "\\" : "", *text);
+    app_output_text(out, "'");
 }
 
-static void put_value(struct cli_output *out, const struct cli_flag *flag)
+static void put_value(struct app_output *out, const struct app_flag *flag)
 {
     switch (cli_find_completion_kind(flag)) {
-    case CLI_COMPLETION_FILES: cli_output_text(out, " -r -F"); return;
+    case CLI_COMPLETION_FILES: app_output_text(out, " -r -F"); return;
     case CLI_COMPLETION_FOLDERS:
-        cli_output_text(out, " -x -a '(__fish_complete_directories)'");
+        app_output_text(out, " -x -a '(__fish_complete_directories)'");
         return;
     case CLI_COMPLETION_MODELS:
-        cli_output_text(out, " -r -F -a '(__akunu_cli_words models)'");
+        app_output_text(out, " -r -F -a '(__akunu_cli_words models)'");
         return;
-    case CLI_COMPLETION_CPUS: cli_output_text(out, " -x -a '(__akunu_cli_words cpus)'"); return;
-    case CLI_COMPLETION_NOTHING: cli_output_text(out, " -x"); return;
+    case CLI_COMPLETION_CPUS: app_output_text(out, " -x -a '(__akunu_cli_words cpus)'"); return;
+    case CLI_COMPLETION_NOTHING: app_output_text(out, " -x"); return;
     case CLI_COMPLETION_CHOICES: break;
     }
-    cli_output_text(out, " -x -a '");
+    app_output_text(out, " -x -a '");
     for (size_t i = 0; cli_find_choice(flag, i); i++)
-        cli_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
-    cli_output_text(out, "'");
+        app_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
+    app_output_text(out, "'");
 }
 
-static void put_flag(struct cli_output *out, const struct cli_command *command,
-                     const struct cli_flag *flag)
+static void put_flag(struct app_output *out, const struct app_command *command,
+                     const struct app_flag *flag)
 {
-    cli_output_format(out, "complete -c akunu-cli -n '__akunu_cli_is %s' -l %s", command->name,
+    app_output_format(out, "complete -c akunu-cli -n '__akunu_cli_is %s' -l %s", command->name,
                       flag->name);
     if (flag->brief) /* fish calls a word after one dash an old option */
-        cli_output_format(out, " -%c %s", flag->brief[1] ? 'o' : 's', flag->brief);
+        app_output_format(out, " -%c %s", flag->brief[1] ? 'o' : 's', flag->brief);
     if (flag->value)
         put_value(out, flag);
-    cli_output_text(out, " -d ");
+    app_output_text(out, " -d ");
     put_quoted(out, flag->help);
-    cli_output_text(out, "\n");
+    app_output_text(out, "\n");
 }
 
-static void put_command(struct cli_output *out, const struct cli_command *command)
+static void put_command(struct app_output *out, const struct app_command *command)
 {
-    cli_output_format(out, "\ncomplete -c akunu-cli -n '__akunu_cli_begins 1' -a %s -d ",
+    app_output_format(out, "\ncomplete -c akunu-cli -n '__akunu_cli_begins 1' -a %s -d ",
                       command->name);
     put_quoted(out, command->summary);
-    cli_output_text(out, "\n");
+    app_output_text(out, "\n");
     for (size_t i = 0; command->words && command->words[i]; i++)
-        cli_output_format(
+        app_output_format(
             out, "complete -c akunu-cli -n '__akunu_cli_is %s; and __akunu_cli_begins 2' -a %s\n",
             command->name, command->words[i]);
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if (cli_flags[i].commands & command->bit)
-            put_flag(out, command, &cli_flags[i]);
+    for (size_t i = 0; i < app_n_flags; i++)
+        if (app_flags[i].commands & command->bit)
+            put_flag(out, command, &app_flags[i]);
 }
 
-void cli_complete_fish(struct cli_output *out)
+void cli_complete_fish(struct app_output *out)
 {
-    cli_output_text(out, head);
-    for (size_t i = 0; i < cli_n_commands; i++)
-        put_command(out, &cli_commands[i]);
+    app_output_text(out, head);
+    for (size_t i = 0; i < app_n_commands; i++)
+        put_command(out, &app_commands[i]);
 }

@@ -47,78 +47,78 @@ static const char tail[] =
 
 /* Prints `text` for use inside single quotes. `special`: characters that _arguments needs
  * escaped. */
-static void put_quoted(struct cli_output *out, const char *text, const char *special)
+static void put_quoted(struct app_output *out, const char *text, const char *special)
 {
     for (; *text; text++)
         if (*text == '\'')
-            cli_output_text(out, "'\\''");
+            app_output_text(out, "'\\''");
         else
-            cli_output_format(out, "%s%c", strchr(special, *text) ? "\\" : "", *text);
+            app_output_format(out, "%s%c", strchr(special, *text) ? "\\" : "", *text);
 }
 
-static void put_action(struct cli_output *out, const struct cli_flag *flag)
+static void put_action(struct app_output *out, const struct app_flag *flag)
 {
     switch (cli_find_completion_kind(flag)) {
-    case CLI_COMPLETION_FILES: cli_output_text(out, ":_files"); return;
-    case CLI_COMPLETION_FOLDERS: cli_output_text(out, ":_files -/"); return;
-    case CLI_COMPLETION_MODELS: cli_output_text(out, ":_akunu_cli_models"); return;
-    case CLI_COMPLETION_CPUS: cli_output_text(out, ":_akunu_cli_cpus"); return;
-    case CLI_COMPLETION_NOTHING: cli_output_text(out, ": "); return;
+    case CLI_COMPLETION_FILES: app_output_text(out, ":_files"); return;
+    case CLI_COMPLETION_FOLDERS: app_output_text(out, ":_files -/"); return;
+    case CLI_COMPLETION_MODELS: app_output_text(out, ":_akunu_cli_models"); return;
+    case CLI_COMPLETION_CPUS: app_output_text(out, ":_akunu_cli_cpus"); return;
+    case CLI_COMPLETION_NOTHING: app_output_text(out, ": "); return;
     case CLI_COMPLETION_CHOICES: break;
     }
-    cli_output_text(out, ":(");
+    app_output_text(out, ":(");
     for (size_t i = 0; cli_find_choice(flag, i); i++)
-        cli_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
-    cli_output_text(out, ")");
+        app_output_format(out, "%s%s", i ? " " : "", cli_find_choice(flag, i));
+    app_output_text(out, ")");
 }
 
 /* '--flag=[help]:VALUE:action' */
-static void put_flag(struct cli_output *out, const struct cli_flag *flag, const char *dashes,
+static void put_flag(struct app_output *out, const struct app_flag *flag, const char *dashes,
                      const char *name)
 {
-    bool repeated = flag->kind == CLI_FLAG_LIST || flag->kind == CLI_FLAG_TEXTS;
-    cli_output_format(out, " \\\n            '%s%s%s%s[", repeated ? "*" : "", dashes, name,
+    bool repeated = flag->kind == APP_FLAG_LIST || flag->kind == APP_FLAG_TEXTS;
+    app_output_format(out, " \\\n            '%s%s%s%s[", repeated ? "*" : "", dashes, name,
                       flag->value && dashes[1] ? "=" : "");
     put_quoted(out, flag->help, "[]:\\");
-    cli_output_text(out, "]");
+    app_output_text(out, "]");
     if (flag->value) {
-        cli_output_text(out, ":");
+        app_output_text(out, ":");
         put_quoted(out, flag->value, ":\\");
         put_action(out, flag);
     }
-    cli_output_text(out, "'");
+    app_output_text(out, "'");
 }
 
-static void put_command(struct cli_output *out, const struct cli_command *command)
+static void put_command(struct app_output *out, const struct app_command *command)
 {
-    cli_output_format(out, "    %s)\n        _arguments", command->name);
+    app_output_format(out, "    %s)\n        _arguments", command->name);
     if (command->words) {
-        cli_output_text(out, " \\\n            '1: :(");
+        app_output_text(out, " \\\n            '1: :(");
         for (size_t i = 0; command->words[i]; i++)
-            cli_output_format(out, "%s%s", i ? " " : "", command->words[i]);
-        cli_output_text(out, ")'");
+            app_output_format(out, "%s%s", i ? " " : "", command->words[i]);
+        app_output_text(out, ")'");
     }
-    for (size_t i = 0; i < cli_n_flags; i++) {
-        const struct cli_flag *flag = &cli_flags[i];
+    for (size_t i = 0; i < app_n_flags; i++) {
+        const struct app_flag *flag = &app_flags[i];
         if (!(flag->commands & command->bit))
             continue;
         put_flag(out, flag, "--", flag->name);
         if (flag->brief)
             put_flag(out, flag, "-", flag->brief);
     }
-    cli_output_text(out, "\n        ;;\n");
+    app_output_text(out, "\n        ;;\n");
 }
 
-void cli_complete_zsh(struct cli_output *out)
+void cli_complete_zsh(struct app_output *out)
 {
-    cli_output_text(out, head);
-    for (size_t i = 0; i < cli_n_commands; i++) {
-        cli_output_format(out, "        '%s:", cli_commands[i].name);
-        put_quoted(out, cli_commands[i].summary, "");
-        cli_output_text(out, "'\n");
+    app_output_text(out, head);
+    for (size_t i = 0; i < app_n_commands; i++) {
+        app_output_format(out, "        '%s:", app_commands[i].name);
+        put_quoted(out, app_commands[i].summary, "");
+        app_output_text(out, "'\n");
     }
-    cli_output_text(out, middle);
-    for (size_t i = 0; i < cli_n_commands; i++)
-        put_command(out, &cli_commands[i]);
-    cli_output_text(out, tail);
+    app_output_text(out, middle);
+    for (size_t i = 0; i < app_n_commands; i++)
+        put_command(out, &app_commands[i]);
+    app_output_text(out, tail);
 }

@@ -1,4 +1,4 @@
-libcli_a_SOURCES += \
+akunu_cli_SOURCES += \
 	src/apps/cli/bench/bench.c \
 	src/apps/cli/bench/bench.h \
 	src/apps/cli/bench/bench_breakdown.c \

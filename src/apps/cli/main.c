@@ -13,25 +13,25 @@ static int unknown_command(const char *typed)
     const char *words[32];
     char known[512] = "";
     size_t n = 0;
-    for (size_t i = 0; i < cli_n_commands; i++) {
+    for (size_t i = 0; i < app_n_commands; i++) {
         strcat(known, n ? ", " : "");
-        strcat(known, cli_commands[i].name);
-        words[n++] = cli_commands[i].name;
+        strcat(known, app_commands[i].name);
+        words[n++] = app_commands[i].name;
     }
-    const char *nearest = cli_find_nearest(typed, words, n);
+    const char *nearest = app_find_nearest(typed, words, n);
     if (nearest)
-        return cli_fail_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed,
+        return app_fail_usage("unknown command '%s'; did you mean '%s'? There are: %s", typed,
                               nearest, known);
-    return cli_fail_usage("unknown command '%s'; there are: %s", typed, known);
+    return app_fail_usage("unknown command '%s'; there are: %s", typed, known);
 }
 
 /* The index of the first argument that is neither a flag of these commands nor its value; argc:
  * none. */
-static int find_word(cli_command_set commands, int argc, char **argv)
+static int find_word(app_command_set commands, int argc, char **argv)
 {
     int i = 1;
     while (i < argc && argv[i][0] == '-')
-        i = cli_skip_flag(commands, argc, argv, i);
+        i = app_skip_flag(commands, argc, argv, i);
     return i;
 }
 
@@ -39,7 +39,7 @@ static int find_word(cli_command_set commands, int argc, char **argv)
 static int find_command(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
-        const struct cli_command *command = cli_find_command(argv[i]);
+        const struct app_command *command = app_find_command(argv[i]);
         if (command && find_word(command->bit, argc, argv) == i)
             return i;
     }
@@ -49,51 +49,51 @@ static int find_command(int argc, char **argv)
 /* Whether a word in the place of a command is what `run` takes: a model, or a prompt. */
 static bool is_operand_of_run(const char *word, bool after_flags)
 {
-    return after_flags || strpbrk(word, " \t\n") || cli_is_model(word);
+    return after_flags || strpbrk(word, " \t\n") || app_is_model(word);
 }
 
-static int run_command(const struct cli_command *command, bool named,
-                       const struct cli_options *options)
+static int run_command(const struct app_command *command, bool named,
+                       const struct app_options *options)
 {
     if (options->version)
-        return cli_version();
+        return app_version();
     if (options->help)
-        return named ? cli_help_command(command) : cli_help();
+        return named ? app_help_command(command) : app_help();
     if (options->model.list_devices)
-        return cli_list_devices(options);
+        return app_list_devices(options);
     return command->run(options);
 }
 
 int main(int argc, char **argv)
 {
-    cli_interrupt_install();
-    cli_ranks_hush();
+    app_interrupt_install();
+    app_ranks_hush();
     int word = find_command(argc, argv);
     bool named = word < argc;
-    const struct cli_command *command = cli_find_command(named ? argv[word] : "run");
+    const struct app_command *command = app_find_command(named ? argv[word] : "run");
     if (named) { /* its flags come after it */
         memmove(argv + 2, argv + 1, (size_t)(word - 1) * sizeof *argv);
     } else {
-        word = find_word(~(cli_command_set)0, argc, argv);
-        const char *instead = word == 1 && argc > 1 ? cli_instead_of_command(argv[1]) : NULL;
+        word = find_word(~(app_command_set)0, argc, argv);
+        const char *instead = word == 1 && argc > 1 ? app_instead_of_command(argv[1]) : NULL;
         if (instead)
-            return cli_fail_usage("'%s': %s", argv[1], instead);
+            return app_fail_usage("'%s': %s", argv[1], instead);
         if (word < argc && !is_operand_of_run(argv[word], word > 1))
             return unknown_command(argv[word]);
     }
 
-    struct cli_options options;
+    struct app_options options;
     int skip = argc > 0 ? 1 + named : 0;
-    int code = cli_options_parse(command, argc - skip, argv + skip, &options);
-    cli_set_color((enum cli_color)options.output.color);
-    struct cli_ranks ranks = { 0 };
-    if (code == CLI_EXIT_OK)
-        code = cli_ranks_join(&options, &ranks);
-    if (code == CLI_EXIT_OK && ranks.follows)
-        code = cli_ranks_follow(&ranks);
-    else if (code == CLI_EXIT_OK)
+    int code = app_options_parse(command, argc - skip, argv + skip, &options);
+    app_set_color((enum app_color)options.output.color);
+    struct app_ranks ranks = { 0 };
+    if (code == APP_EXIT_OK)
+        code = app_ranks_join(&options, &ranks);
+    if (code == APP_EXIT_OK && ranks.follows)
+        code = app_ranks_follow(&ranks);
+    else if (code == APP_EXIT_OK)
         code = run_command(command, named, &options);
-    cli_ranks_leave(&ranks);
-    cli_options_free(&options);
+    app_ranks_leave(&ranks);
+    app_options_free(&options);
     return code;
 }

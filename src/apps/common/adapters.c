@@ -9,7 +9,7 @@
 
 static int fail_count(void)
 {
-    return cli_fail_usage("--lora: more than %d adapters", CLI_MAX_ADAPTERS);
+    return app_fail_usage("--lora: more than %d adapters", APP_MAX_ADAPTERS);
 }
 
 /* Cuts ":SCALE" off `text`, unless a file has the whole name. False: SCALE is no number. */
@@ -33,42 +33,42 @@ static bool is_file(const char *text)
     return found;
 }
 
-static int add_adapter(struct cli_adapters *out, const char *text, size_t n)
+static int add_adapter(struct app_adapters *out, const char *text, size_t n)
 {
-    if (out->n == CLI_MAX_ADAPTERS)
+    if (out->n == APP_MAX_ADAPTERS)
         return fail_count();
     char *path = strndup(text, n);
     if (!path)
-        return cli_fail_memory();
+        return app_fail_memory();
     struct akunu_adapter *adapter = &out->list[out->n++];
     adapter->path = path;
     if (!cut_scale(path, &adapter->scale))
-        return cli_fail_usage("--lora %.*s: expected FILE or FILE:SCALE, and SCALE is not a number",
+        return app_fail_usage("--lora %.*s: expected FILE or FILE:SCALE, and SCALE is not a number",
                               (int)n, text);
     if (*path == '\0')
-        return cli_fail_usage("--lora: the name of a file is missing");
-    return CLI_EXIT_OK;
+        return app_fail_usage("--lora: the name of a file is missing");
+    return APP_EXIT_OK;
 }
 
-int cli_adapters_read(const struct cli_texts *texts, struct cli_adapters *out)
+int app_adapters_read(const struct app_texts *texts, struct app_adapters *out)
 {
-    int code = CLI_EXIT_OK;
-    *out = (struct cli_adapters){ 0 };
-    for (size_t i = 0; code == CLI_EXIT_OK && i < texts->n; i++) {
+    int code = APP_EXIT_OK;
+    *out = (struct app_adapters){ 0 };
+    for (size_t i = 0; code == APP_EXIT_OK && i < texts->n; i++) {
         const char *text = texts->values[i];
         bool whole = is_file(text);
         do {
             size_t n = whole ? strlen(text) : strcspn(text, ",");
             code = add_adapter(out, text, n);
             text += n;
-        } while (code == CLI_EXIT_OK && *text++ == ',');
+        } while (code == APP_EXIT_OK && *text++ == ',');
     }
-    if (code != CLI_EXIT_OK)
-        cli_adapters_free(out);
+    if (code != APP_EXIT_OK)
+        app_adapters_free(out);
     return code;
 }
 
-void cli_adapters_free(struct cli_adapters *adapters)
+void app_adapters_free(struct app_adapters *adapters)
 {
     for (size_t i = 0; i < adapters->n; i++)
         free((void *)(uintptr_t)adapters->list[i].path);

@@ -39,17 +39,17 @@ static struct akunu_template *parse_template(const char *text, size_t n,
 {
     struct akunu_template *template = akunu_template_parse(text, n, of_model);
     if (!template)
-        *code = cli_fail_library();
+        *code = app_fail_library();
     return template;
 }
 
 static struct akunu_template *parse_file(const char *path, const struct akunu_template *of_model,
                                          int *code)
 {
-    struct cli_text text = { 0 };
+    struct app_text text = { 0 };
     struct akunu_template *template = NULL;
-    *code = cli_read_file("--chat-template-file", path, &text);
-    if (*code == CLI_EXIT_OK)
+    *code = app_read_file("--chat-template-file", path, &text);
+    if (*code == APP_EXIT_OK)
         template = parse_template(text.bytes, text.n, of_model, code);
     free(text.bytes);
     return template;
@@ -73,19 +73,19 @@ static struct akunu_template *find_named(const char *name, const struct akunu_te
     if (text)
         return parse_template(text, n, of_model, code);
     *code =
-        cli_fail_usage("--chat-template %s: no template of that name; there are %s, and what the "
+        app_fail_usage("--chat-template %s: no template of that name; there are %s, and what the "
                        "model has; a template itself has braces",
                        name, names);
     return NULL;
 }
 
-static struct akunu_template *choose_template(const struct cli_options *o,
+static struct akunu_template *choose_template(const struct app_options *o,
                                               struct akunu_template *of_model, int *code)
 {
     struct akunu_template *chosen = NULL;
     if (!o->chat.template && !o->chat.template_file) {
         if (akunu_template_is_fallback(of_model))
-            cli_aside(
+            app_aside(
                 "the model has no chat template: ChatML is used (--chat-template takes another)");
         return of_model;
     }
@@ -99,13 +99,13 @@ static struct akunu_template *choose_template(const struct cli_options *o,
     return chosen;
 }
 
-struct akunu_template *cli_chat_template(const struct cli_options *o,
-                                         const struct cli_model_session *loaded, int *code)
+struct akunu_template *app_chat_template(const struct app_options *o,
+                                         const struct app_model_session *loaded, int *code)
 {
     struct akunu_template *of_model = akunu_model_template(loaded->model);
-    *code = of_model ? CLI_EXIT_OK : cli_fail_library();
+    *code = of_model ? APP_EXIT_OK : app_fail_library();
     struct akunu_template *chosen = of_model ? choose_template(o, of_model, code) : NULL;
     if (chosen)
-        cli_check_reasoning(o, chosen);
+        app_check_reasoning(o, chosen);
     return chosen;
 }

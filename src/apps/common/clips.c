@@ -22,42 +22,42 @@ struct job {
     const char *name;
     struct akunu_audio *audio;      /* NULL: not opened, or ended */
     double header_seconds, seconds; /* what the header says, and what was found; 0: unknown */
-    struct cli_transcript transcript;
+    struct app_transcript transcript;
     size_t n_printed; /* segments */
     double fraction;  /* transcribed */
     bool ended, no_memory;
-    int code; /* not CLI_EXIT_OK: it was not transcribed, after a message */
+    int code; /* not APP_EXIT_OK: it was not transcribed, after a message */
     enum akunu_status status;
     char *message; /* why it failed; NULL: out of memory */
 };
 
 struct clips {
-    const struct cli_options *o;
+    const struct app_options *o;
     const struct akunu_transcription_params *params;
-    struct cli_output *out;
-    struct cli_transcript_source source;
-    struct cli_progress progress;
+    struct app_output *out;
+    struct app_transcript_source source;
+    struct app_progress progress;
     struct job *jobs; /* [n] */
     size_t n, n_opened, n_written;
     bool names_clips; /* before their lines */
     int code;         /* of the first that failed */
 };
 
-bool cli_writes_files(const struct cli_options *o)
+bool app_writes_files(const struct app_options *o)
 {
     return o->speech.txt || o->speech.vtt || o->speech.srt || o->speech.csv || o->speech.tsv ||
            o->speech.lrc || o->speech.json || o->speech.json_full;
 }
 
-uint32_t cli_speech_texts(const struct akunu_transcription_params *t)
+uint32_t app_speech_texts(const struct akunu_transcription_params *t)
 {
     return t->beams > t->best_of ? t->beams : t->best_of;
 }
 
-uint32_t cli_speech_windows(const struct akunu_model_info *info,
+uint32_t app_speech_windows(const struct akunu_model_info *info,
                             const struct akunu_transcription_params *t)
 {
-    uint64_t tokens = info->encoder_context + (uint64_t)cli_speech_texts(t) * info->context,
+    uint64_t tokens = info->encoder_context + (uint64_t)app_speech_texts(t) * info->context,
              bytes = 2 * sizeof(float) * (uint64_t)info->n_layers * info->width * tokens,
              n = bytes > 0 ? WINDOWS_BYTES / bytes : 1;
     return n < 1 ? 1 : n < WINDOWS ? (uint32_t)n : WINDOWS;
@@ -66,20 +66,20 @@ uint32_t cli_speech_windows(const struct akunu_model_info *info,
 /* The clip's name in a message. */
 static const char *show_clip(const char *name, char *shown)
 {
-    return strcmp(name, "-") == 0 ? "standard input" : cli_show_text(name, shown);
+    return strcmp(name, "-") == 0 ? "standard input" : app_show_text(name, shown);
 }
 
-struct akunu_audio *cli_open_clip(const char *name)
+struct akunu_audio *app_open_clip(const char *name)
 {
-    char shown[CLI_SHOWN_BYTES];
-    cli_interrupt_ends(true); /* a pipe or terminal is read to its end */
+    char shown[APP_SHOWN_BYTES];
+    app_interrupt_ends(true); /* a pipe or terminal is read to its end */
     struct akunu_audio *audio = strcmp(name, "-") == 0 ?
                                     akunu_audio_open_fd(STDIN_FILENO, "standard input") :
                                     akunu_audio_open(name);
-    cli_interrupt_ends(false);
+    app_interrupt_ends(false);
     const char *warning = akunu_audio_warning(audio);
     if (warning)
-        cli_warn("%s: %s", show_clip(name, shown), warning);
+        app_warn("%s: %s", show_clip(name, shown), warning);
     return audio;
 }
 
@@ -97,51 +97,51 @@ static int check_folder(const struct job *j)
     const char *stem = find_stem(j), *slash = strrchr(stem, '/');
     char *folder = slash ? strndup(stem, slash > stem ? (size_t)(slash - stem) : 1) : strdup(".");
     if (!folder)
-        return cli_fail_memory();
+        return app_fail_memory();
     int code = access(folder, W_OK) == 0 ?
-                   CLI_EXIT_OK :
-                   cli_fail("cannot write to the folder %s: %s", folder, strerror(errno));
+                   APP_EXIT_OK :
+                   app_fail("cannot write to the folder %s: %s", folder, strerror(errno));
     free(folder);
     return code;
 }
 
-static int write_file(const struct job *j, enum cli_transcript_form form)
+static int write_file(const struct job *j, enum app_transcript_form form)
 {
-    const char *stem = find_stem(j), *extension = cli_transcript_extension(form);
+    const char *stem = find_stem(j), *extension = app_transcript_extension(form);
     size_t n = strlen(stem) + strlen(extension) + 2;
     char *path = malloc(n);
     if (!path)
-        return cli_fail_memory();
+        return app_fail_memory();
     snprintf(path, n, "%s.%s", stem, extension);
-    struct cli_output out = { .file = fopen(path, "wb") };
-    int code = CLI_EXIT_OK;
+    struct app_output out = { .file = fopen(path, "wb") };
+    int code = APP_EXIT_OK;
     if (out.file) {
-        cli_transcript_write(&out, &j->transcript, form);
+        app_transcript_write(&out, &j->transcript, form);
         if (fclose(out.file) != 0 && !out.error)
             out.error = errno;
     } else {
         out.error = errno;
     }
     if (out.error)
-        code = cli_fail("cannot write %s: %s", path, strerror(out.error));
+        code = app_fail("cannot write %s: %s", path, strerror(out.error));
     free(path);
     return code;
 }
 
 static int write_files(const struct job *j)
 {
-    const bool wanted[CLI_TRANSCRIPT_FORMS] = {
-        [CLI_TRANSCRIPT_TXT] = j->all->o->speech.txt,
-        [CLI_TRANSCRIPT_VTT] = j->all->o->speech.vtt,
-        [CLI_TRANSCRIPT_SRT] = j->all->o->speech.srt,
-        [CLI_TRANSCRIPT_CSV] = j->all->o->speech.csv,
-        [CLI_TRANSCRIPT_TSV] = j->all->o->speech.tsv,
-        [CLI_TRANSCRIPT_LRC] = j->all->o->speech.lrc,
-        [CLI_TRANSCRIPT_JSON] = j->all->o->speech.json && !j->all->o->speech.json_full,
-        [CLI_TRANSCRIPT_JSON_FULL] = j->all->o->speech.json_full
+    const bool wanted[APP_TRANSCRIPT_FORMS] = {
+        [APP_TRANSCRIPT_TXT] = j->all->o->speech.txt,
+        [APP_TRANSCRIPT_VTT] = j->all->o->speech.vtt,
+        [APP_TRANSCRIPT_SRT] = j->all->o->speech.srt,
+        [APP_TRANSCRIPT_CSV] = j->all->o->speech.csv,
+        [APP_TRANSCRIPT_TSV] = j->all->o->speech.tsv,
+        [APP_TRANSCRIPT_LRC] = j->all->o->speech.lrc,
+        [APP_TRANSCRIPT_JSON] = j->all->o->speech.json && !j->all->o->speech.json_full,
+        [APP_TRANSCRIPT_JSON_FULL] = j->all->o->speech.json_full
     };
-    int code = CLI_EXIT_OK;
-    for (enum cli_transcript_form form = 0; code == CLI_EXIT_OK && form < CLI_TRANSCRIPT_FORMS;
+    int code = APP_EXIT_OK;
+    for (enum app_transcript_form form = 0; code == APP_EXIT_OK && form < APP_TRANSCRIPT_FORMS;
          form++)
         if (wanted[form])
             code = write_file(j, form);
@@ -153,48 +153,48 @@ static void print_lines(struct job *j)
 {
     const struct clips *all = j->all;
     if (all->names_clips && j->n_printed == 0 && j->transcript.n > 0)
-        cli_output_format(all->out, "%s%s:\n", all->n_written > 0 ? "\n" : "", j->name);
+        app_output_format(all->out, "%s%s:\n", all->n_written > 0 ? "\n" : "", j->name);
     for (; j->n_printed < j->transcript.n; j->n_printed++)
         if (!all->o->output.json)
-            cli_transcript_line(all->out, &j->transcript, j->n_printed,
+            app_transcript_line(all->out, &j->transcript, j->n_printed,
                                 all->o->transcription.no_timestamps);
-    cli_output_flush(all->out);
+    app_output_flush(all->out);
 }
 
 /* A clip that was cut off, or is damaged, is decoded up to there. */
 static void check_length(const struct job *j)
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     if (j->header_seconds > 0.0 && j->seconds > 0.0 &&
         fabs(j->header_seconds - j->seconds) > LENGTH_TOLERANCE)
-        cli_warn("%s: ends after %.1f s; its header says %.1f s", show_clip(j->name, shown),
+        app_warn("%s: ends after %.1f s; its header says %.1f s", show_clip(j->name, shown),
                  j->seconds, j->header_seconds);
 }
 
 static int write_job(struct job *j)
 {
     if (j->no_memory)
-        return cli_fail_memory();
-    if (j->code != CLI_EXIT_OK)
+        return app_fail_memory();
+    if (j->code != APP_EXIT_OK)
         return j->code;
-    if (cli_is_interrupted())
-        return CLI_EXIT_INTERRUPTED;
+    if (app_is_interrupted())
+        return APP_EXIT_INTERRUPTED;
     if (j->status != AKUNU_OK) {
-        cli_fail("%s", j->message ? j->message : "out of memory");
+        app_fail("%s", j->message ? j->message : "out of memory");
         /* the clip's fault, not the model's */
-        return j->status == AKUNU_ERROR_FORMAT ? CLI_EXIT_FAILURE : cli_exit_code(j->status);
+        return j->status == AKUNU_ERROR_FORMAT ? APP_EXIT_FAILURE : app_exit_code(j->status);
     }
     check_length(j);
     if (j->all->o->output.json)
-        cli_transcript_write(j->all->out, &j->transcript, CLI_TRANSCRIPT_JSON);
-    cli_output_flush(j->all->out); /* Ctrl-C while the next clip is read ends the program */
+        app_transcript_write(j->all->out, &j->transcript, APP_TRANSCRIPT_JSON);
+    app_output_flush(j->all->out); /* Ctrl-C while the next clip is read ends the program */
     return write_files(j);
 }
 
 static void free_job(struct job *j)
 {
     akunu_audio_free(j->audio);
-    cli_transcript_free(&j->transcript);
+    app_transcript_free(&j->transcript);
     free(j->message);
     *j = (struct job){ .ended = true };
 }
@@ -205,12 +205,12 @@ static void write_next(struct clips *all)
     for (; all->n_written < all->n_opened; all->n_written++) {
         struct job *j = &all->jobs[all->n_written];
         if (j->transcript.n > j->n_printed || j->ended)
-            cli_progress_clear(&all->progress);
+            app_progress_clear(&all->progress);
         print_lines(j);
         if (!j->ended)
             return;
         int code = write_job(j);
-        if (all->code == CLI_EXIT_OK)
+        if (all->code == APP_EXIT_OK)
             all->code = code;
         free_job(j);
     }
@@ -220,10 +220,10 @@ static void write_next(struct clips *all)
 static bool clip_on_segment(const struct akunu_segment *segment, void *user)
 {
     struct job *j = user;
-    j->no_memory = j->no_memory || !cli_transcript_add(&j->transcript, segment);
+    j->no_memory = j->no_memory || !app_transcript_add(&j->transcript, segment);
     if (j == &j->all->jobs[j->all->n_written])
         write_next(j->all);
-    return !j->no_memory && !cli_is_interrupted();
+    return !j->no_memory && !app_is_interrupted();
 }
 
 static bool clip_on_progress(double fraction, void *user)
@@ -235,8 +235,8 @@ static bool clip_on_progress(double fraction, void *user)
     for (size_t i = all->n_written; i < all->n_opened; i++)
         sum += all->jobs[i].fraction;
     if (!all->o->speech.no_prints)
-        cli_progress_show(&all->progress, "transcribing", sum / (double)all->n);
-    return !cli_is_interrupted();
+        app_progress_show(&all->progress, "transcribing", sum / (double)all->n);
+    return !app_is_interrupted();
 }
 
 static void clip_on_end(enum akunu_status status, const char *message, const char *language,
@@ -256,16 +256,16 @@ static void clip_on_end(enum akunu_status status, const char *message, const cha
 
 static void open_job(struct clips *all, struct job *j, const char *name)
 {
-    const struct cli_options *o = all->o;
+    const struct app_options *o = all->o;
     *j = (struct job){ .all = all, .name = name };
     j->transcript.has_words = o->transcription.word_times;
     j->transcript.max_line = o->speech.max_line;
     j->transcript.karaoke = o->speech.karaoke;
     j->transcript.source = &all->source;
-    j->transcript.highlights = o->speech.colors && cli_supports_color(stdout);
-    if (cli_writes_files(o))
+    j->transcript.highlights = o->speech.colors && app_supports_color(stdout);
+    if (app_writes_files(o))
         j->code = check_folder(j);
-    if (j->code == CLI_EXIT_OK && !(j->audio = cli_open_clip(name))) {
+    if (j->code == APP_EXIT_OK && !(j->audio = app_open_clip(name))) {
         j->status = AKUNU_ERROR_FORMAT;
         j->message = strdup(akunu_last_error());
     }
@@ -277,7 +277,7 @@ static void open_job(struct clips *all, struct job *j, const char *name)
 static bool next_clip(struct akunu_clip *clip, void *user)
 {
     struct clips *all = user;
-    while (all->n_opened < all->n && !cli_is_interrupted()) {
+    while (all->n_opened < all->n && !app_is_interrupted()) {
         struct job *j = &all->jobs[all->n_opened];
         open_job(all, j, all->o->speech.clips.values[all->n_opened]);
         all->n_opened++;
@@ -295,25 +295,25 @@ static bool next_clip(struct akunu_clip *clip, void *user)
     return false;
 }
 
-int cli_transcribe_clips(const struct cli_options *o, const struct cli_model_session *loaded,
-                         const struct akunu_transcription_params *params, struct cli_output *out)
+int app_transcribe_clips(const struct app_options *o, const struct app_model_session *loaded,
+                         const struct akunu_transcription_params *params, struct app_output *out)
 {
     struct clips all = { .o = o, .params = params, .out = out, .n = o->speech.clips.n };
-    all.source = (struct cli_transcript_source){ .model = &loaded->info,
+    all.source = (struct app_transcript_source){ .model = &loaded->info,
                                                  .tokenizer = loaded->tokenizer,
                                                  .path = loaded->path,
                                                  .language = params->language,
                                                  .translate = params->translate };
     all.jobs = calloc(all.n, sizeof *all.jobs);
     if (!all.jobs)
-        return cli_fail_memory();
-    all.progress = cli_progress_begin();
+        return app_fail_memory();
+    all.progress = app_progress_begin();
     all.names_clips = all.n > 1 && !o->output.json && isatty(STDOUT_FILENO);
     if (akunu_session_transcribe_clips(loaded->session, next_clip, &all) != AKUNU_OK)
-        all.code = cli_fail_library();
-    cli_progress_end(&all.progress);
+        all.code = app_fail_library();
+    app_progress_end(&all.progress);
     for (size_t i = all.n_written; i < all.n_opened; i++)
         free_job(&all.jobs[i]);
     free(all.jobs);
-    return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : all.code;
+    return app_is_interrupted() ? APP_EXIT_INTERRUPTED : all.code;
 }

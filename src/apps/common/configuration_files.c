@@ -13,42 +13,42 @@
 enum { FILE_BYTES_MAX = 1 << 16 };
 
 /* Reads an open file: a regular one, or an empty one such as /dev/null. */
-static int read_open(const char *path, int file, struct cli_config *config)
+static int read_open(const char *path, int file, struct app_config *config)
 {
     struct stat found;
     size_t n = 0;
     char *text = NULL;
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     if (fstat(file, &found) != 0)
-        return cli_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
+        return app_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
     if (!S_ISREG(found.st_mode) && strcmp(path, "/dev/null") != 0)
-        return cli_fail_usage("the configuration %s is not a plain file", path);
+        return app_fail_usage("the configuration %s is not a plain file", path);
     if (found.st_size > FILE_BYTES_MAX)
-        return cli_fail_usage("the configuration %s has %lld bytes; there may be %d", path,
+        return app_fail_usage("the configuration %s has %lld bytes; there may be %d", path,
                               (long long)found.st_size, FILE_BYTES_MAX);
     text = malloc(FILE_BYTES_MAX);
     if (!text)
-        return cli_fail_memory();
+        return app_fail_memory();
     for (ssize_t got = 1;
-         code == CLI_EXIT_OK && got > 0 && n<FILE_BYTES_MAX; n += got> 0 ? (size_t)got : 0) {
+         code == APP_EXIT_OK && got > 0 && n<FILE_BYTES_MAX; n += got> 0 ? (size_t)got : 0) {
         got = read(file, text + n, FILE_BYTES_MAX - n);
         if (got < 0)
-            code = cli_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
+            code = app_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
     }
-    if (code == CLI_EXIT_OK)
-        code = cli_config_parse(path, text, n, config);
+    if (code == APP_EXIT_OK)
+        code = app_config_parse(path, text, n, config);
     free(text);
     return code;
 }
 
-static int read_configuration(const char *path, bool needed, struct cli_config *config)
+static int read_configuration(const char *path, bool needed, struct app_config *config)
 {
     /* does not wait for the writer of a pipe */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0 && !needed && (errno == ENOENT || errno == ENOTDIR))
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (file < 0)
-        return cli_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
+        return app_fail_usage("cannot read the configuration %s: %s", path, strerror(errno));
     int code = read_open(path, file, config);
     close(file);
     return code;
@@ -65,26 +65,26 @@ static int user_path(char **path)
         n = asprintf(path, "%s/akunu/config.yaml", config);
     else if (home && *home)
         n = asprintf(path, "%s/.config/akunu/config.yaml", home);
-    return n < 0 ? cli_fail_memory() : CLI_EXIT_OK;
+    return n < 0 ? app_fail_memory() : APP_EXIT_OK;
 }
 
-int cli_config_read(const char *path, struct cli_config *out)
+int app_config_read(const char *path, struct app_config *out)
 {
     char *user;
-    *out = (struct cli_config){ 0 };
+    *out = (struct app_config){ 0 };
     if (path)
         return read_configuration(path, true, out);
     int code = user_path(&user);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     code = read_configuration(AK_SYSCONFDIR "/akunu/config.yaml", false, out);
-    if (code == CLI_EXIT_OK && user)
+    if (code == APP_EXIT_OK && user)
         code = read_configuration(user, false, out);
     free(user);
     return code;
 }
 
-char *cli_config_keep(struct cli_config *config, const char *text, size_t n)
+char *app_config_keep(struct app_config *config, const char *text, size_t n)
 {
     char **larger = realloc(config->strings, (config->n_strings + 1) * sizeof *larger);
     if (!larger)
@@ -96,12 +96,12 @@ char *cli_config_keep(struct cli_config *config, const char *text, size_t n)
     return copy;
 }
 
-static bool is_preset(const struct cli_setting *s, const char *name)
+static bool is_preset(const struct app_setting *s, const char *name)
 {
     return s->preset && strcmp(s->preset, name) == 0;
 }
 
-const char *cli_config_preset(const struct cli_config *config, size_t i)
+const char *app_config_preset(const struct app_config *config, size_t i)
 {
     for (size_t k = 0; k < config->n; k++) {
         const char *preset = config->settings[k].preset;
@@ -114,7 +114,7 @@ const char *cli_config_preset(const struct cli_config *config, size_t i)
     return NULL;
 }
 
-bool cli_config_has_preset(const struct cli_config *config, const char *name)
+bool app_config_has_preset(const struct app_config *config, const char *name)
 {
     for (size_t i = 0; i < config->n; i++)
         if (is_preset(&config->settings[i], name))
@@ -122,11 +122,11 @@ bool cli_config_has_preset(const struct cli_config *config, const char *name)
     return false;
 }
 
-void cli_config_free(struct cli_config *config)
+void app_config_free(struct app_config *config)
 {
     for (size_t i = 0; i < config->n_strings; i++)
         free(config->strings[i]);
     free(config->strings);
     free(config->settings);
-    *config = (struct cli_config){ 0 };
+    *config = (struct app_config){ 0 };
 }

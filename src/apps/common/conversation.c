@@ -13,42 +13,42 @@ static const char *const roles[] = { "system", "developer", "user", "assistant",
 
 /* A place in the conversation: messages[i], and what of it. */
 struct place {
-    char *why; /* [CLI_PROBLEM_BYTES] */
+    char *why; /* [APP_PROBLEM_BYTES] */
     size_t i;
     const char *member; /* ".content[2].type"; "": the message itself */
 };
 
 /* ---- Problems ----------------------------------------------------------- */
-void cli_describe_json(const json_t *value, char out[CLI_DESCRIBED_BYTES])
+void app_describe_json(const json_t *value, char out[APP_DESCRIBED_BYTES])
 {
     static const char *const kinds[] = {
         [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_TRUE] = "true",
         [JSON_FALSE] = "false",      [JSON_NULL] = "null",
     };
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     const char *wide = ak_wide_text(value);
     if (!value)
-        snprintf(out, CLI_DESCRIBED_BYTES, "nothing");
+        snprintf(out, APP_DESCRIBED_BYTES, "nothing");
     else if (wide)
-        snprintf(out, CLI_DESCRIBED_BYTES, "the number %s", cli_show_text(wide, shown));
+        snprintf(out, APP_DESCRIBED_BYTES, "the number %s", app_show_text(wide, shown));
     else if (json_is_integer(value))
-        snprintf(out, CLI_DESCRIBED_BYTES, "the number %" JSON_INTEGER_FORMAT,
+        snprintf(out, APP_DESCRIBED_BYTES, "the number %" JSON_INTEGER_FORMAT,
                  json_integer_value(value));
     else if (json_is_string(value))
-        snprintf(out, CLI_DESCRIBED_BYTES, "\"%s\"",
-                 cli_show_text(json_string_value(value), shown));
+        snprintf(out, APP_DESCRIBED_BYTES, "\"%s\"",
+                 app_show_text(json_string_value(value), shown));
     else if (json_is_number(value))
-        snprintf(out, CLI_DESCRIBED_BYTES, "the number %g", json_number_value(value));
+        snprintf(out, APP_DESCRIBED_BYTES, "the number %g", json_number_value(value));
     else
-        snprintf(out, CLI_DESCRIBED_BYTES, "%s", kinds[json_typeof(value)]);
+        snprintf(out, APP_DESCRIBED_BYTES, "%s", kinds[json_typeof(value)]);
 }
 
 /* Says what was found at a place and what is expected there. */
 static bool fail_at(const struct place *at, const json_t *found, const char *expected)
 {
-    char shown[CLI_DESCRIBED_BYTES];
-    cli_describe_json(found, shown);
-    snprintf(at->why, CLI_PROBLEM_BYTES, "messages[%zu]%s is %s; expected %s", at->i, at->member,
+    char shown[APP_DESCRIBED_BYTES];
+    app_describe_json(found, shown);
+    snprintf(at->why, APP_PROBLEM_BYTES, "messages[%zu]%s is %s; expected %s", at->i, at->member,
              shown, expected);
     return false;
 }
@@ -78,7 +78,7 @@ static const json_t *text_of_part(const struct place *message_at, const json_t *
     const json_t *part = json_array_get(parts, k), *type = json_object_get(part, "type"),
                  *text = json_object_get(part, "text");
     snprintf(member, sizeof member, ".content[%zu]", k);
-    if (!cli_json_is_object(part)) {
+    if (!app_json_is_object(part)) {
         fail_at(&at, part, "an object: {\"type\": \"text\", \"text\": \"…\"}");
         return NULL;
     }
@@ -158,13 +158,13 @@ static bool check_calls(const struct place *message_at, const json_t *message)
         if (type && !(json_is_string(type) && strcmp(json_string_value(type), "function") == 0))
             return fail_at(&at, type, "function");
         snprintf(member, sizeof member, ".tool_calls[%zu].function", k);
-        if (!cli_json_is_object(function))
+        if (!app_json_is_object(function))
             return fail_at(&at, function, "an object with name and arguments");
         snprintf(member, sizeof member, ".tool_calls[%zu].function.name", k);
         if (!json_is_string(name))
             return fail_at(&at, name, "the name of a tool");
         snprintf(member, sizeof member, ".tool_calls[%zu].function.arguments", k);
-        if (!json_is_string(arguments) && !cli_json_is_object(arguments))
+        if (!json_is_string(arguments) && !app_json_is_object(arguments))
             return fail_at(&at, arguments, "an object, as it is or as JSON text");
     }
     return true;
@@ -185,16 +185,16 @@ static bool check_texts(const struct place *message_at, const json_t *message)
 
 static bool check_message(const struct place *at, json_t *message)
 {
-    if (!cli_json_is_object(message))
+    if (!app_json_is_object(message))
         return fail_at(at, message, "an object: {\"role\": \"user\", \"content\": \"…\"}");
     return check_role(at, message) && check_content(at, message) && check_texts(at, message) &&
            check_calls(at, message);
 }
 
-bool cli_conversation_check(json_t *messages, char why[CLI_PROBLEM_BYTES])
+bool app_conversation_check(json_t *messages, char why[APP_PROBLEM_BYTES])
 {
     if (json_array_size(messages) == 0) {
-        snprintf(why, CLI_PROBLEM_BYTES, "the list is empty; expected at least one message");
+        snprintf(why, APP_PROBLEM_BYTES, "the list is empty; expected at least one message");
         return false;
     }
     for (size_t i = 0; i < json_array_size(messages); i++) {
@@ -206,7 +206,7 @@ bool cli_conversation_check(json_t *messages, char why[CLI_PROBLEM_BYTES])
 }
 
 /* ---- What templates read ------------------------------------------------ */
-bool cli_conversation_name_developer(json_t *messages, const char *template_text)
+bool app_conversation_name_developer(json_t *messages, const char *template_text)
 {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *message = json_array_get(messages, i);
@@ -219,7 +219,7 @@ bool cli_conversation_name_developer(json_t *messages, const char *template_text
     return true;
 }
 
-bool cli_conversation_parse_arguments(json_t *messages, bool *changed)
+bool app_conversation_parse_arguments(json_t *messages, bool *changed)
 {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *calls = json_object_get(json_array_get(messages, i), "tool_calls");
@@ -229,9 +229,9 @@ bool cli_conversation_parse_arguments(json_t *messages, bool *changed)
             /* as Python's json.loads, which takes the last of two equal names */
             json_t *arguments = !json_is_string(text) ?
                                     NULL :
-                                    cli_json_read(json_string_value(text), json_string_length(text),
-                                                  JSON_ALLOW_NUL, CLI_JSON_PYTHON, NULL);
-            if (!cli_json_is_object(arguments)) {
+                                    app_json_read(json_string_value(text), json_string_length(text),
+                                                  JSON_ALLOW_NUL, APP_JSON_PYTHON, NULL);
+            if (!app_json_is_object(arguments)) {
                 json_decref(arguments);
                 continue;
             }

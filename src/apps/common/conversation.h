@@ -6,22 +6,22 @@
 
 #include "apps/common/message.h"
 
-enum { CLI_DESCRIBED_BYTES = CLI_SHOWN_BYTES + 32, CLI_PROBLEM_BYTES = 512 };
+enum { APP_DESCRIBED_BYTES = APP_SHOWN_BYTES + 32, APP_PROBLEM_BYTES = 512 };
 
 /* What a value is: "a list"; "nothing" if it is NULL. Strings and numbers are shown. */
-void cli_describe_json(const json_t *value, char out[CLI_DESCRIBED_BYTES]);
+void app_describe_json(const json_t *value, char out[APP_DESCRIBED_BYTES]);
 
 /* Checks a list of messages and joins contents in parts. False: `why` says what was found where,
  * and what is expected; "": out of memory. */
-bool cli_conversation_check(json_t *messages, char why[CLI_PROBLEM_BYTES]);
+bool app_conversation_check(json_t *messages, char why[APP_PROBLEM_BYTES]);
 
 /* Makes "developer" a system message: most templates do not know the role, and would leave the
  * message out. False: out of memory. */
-bool cli_conversation_name_developer(json_t *messages, const char *template_text);
+bool app_conversation_name_developer(json_t *messages, const char *template_text);
 
 /* Makes objects of arguments that are JSON text, as OpenAI writes them: most templates print an
  * object as JSON, and text as a string in quotes. *changed: there were such arguments. False: out
  * of memory. */
-bool cli_conversation_parse_arguments(json_t *messages, bool *changed);
+bool app_conversation_parse_arguments(json_t *messages, bool *changed);
 
 #endif

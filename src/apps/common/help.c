@@ -10,16 +10,16 @@
 #include "apps/common/output.h"
 #include "apps/common/remote.h"
 
-static void print_heading(struct cli_output *out, const char *text)
+static void print_heading(struct app_output *out, const char *text)
 {
-    if (cli_supports_color(stdout))
-        cli_output_format(out, "\n\033[1m%s\033[0m\n", text);
+    if (app_supports_color(stdout))
+        app_output_format(out, "\n\033[1m%s\033[0m\n", text);
     else
-        cli_output_format(out, "\n%s\n", text);
+        app_output_format(out, "\n%s\n", text);
 }
 
 /* "-c, --ctx-size N" */
-static void format_spelling(const struct cli_flag *flag, char *out, size_t capacity)
+static void format_spelling(const struct app_flag *flag, char *out, size_t capacity)
 {
     char brief[16] = "    ";
     if (flag->brief)
@@ -39,24 +39,24 @@ static int columns_of(const char *text, size_t n)
 
 /* Prints text from column `indent` on, in lines of at most 100 columns. */
 enum { MAX_COLUMNS = 100, HELP_COLUMN = 31 };
-static void print_wrapped(struct cli_output *out, int indent, const char *text)
+static void print_wrapped(struct app_output *out, int indent, const char *text)
 {
     int column = indent;
     while (*text) {
         size_t n = strcspn(text, " ");
         int width = columns_of(text, n);
         if (column > indent && column + 1 + width > MAX_COLUMNS) {
-            cli_output_format(out, "\n%*s", indent, "");
+            app_output_format(out, "\n%*s", indent, "");
             column = indent;
         } else if (column > indent) {
-            cli_output_text(out, " ");
+            app_output_text(out, " ");
             column++;
         }
-        cli_output_bytes(out, text, n);
+        app_output_bytes(out, text, n);
         column += width;
         text += n + strspn(text + n, " ");
     }
-    cli_output_text(out, "\n");
+    app_output_text(out, "\n");
 }
 
 static const char *const more[] = {
@@ -72,64 +72,64 @@ static const char *const more[] = {
     "memory, 130 interrupted.",
 };
 
-const char *cli_command_title(const struct cli_command *command)
+const char *app_command_title(const struct app_command *command)
 {
     static char title[64];
-    if (command->bit == CLI_SERVER)
+    if (command->bit == APP_SERVER)
         return "akunu-server";
     snprintf(title, sizeof title, "akunu-cli %s", command->name);
     return title;
 }
 
-int cli_help(void)
+int app_help(void)
 {
-    struct cli_output out = cli_output_stdout();
-    cli_output_text(&out, "akunu-cli runs language models on the CPU.\n");
+    struct app_output out = app_output_stdout();
+    app_output_text(&out, "akunu-cli runs language models on the CPU.\n");
     print_heading(&out, "Usage");
-    cli_output_text(&out, "  akunu-cli [COMMAND] [FLAGS]\n  akunu-cli MODEL\n"
+    app_output_text(&out, "  akunu-cli [COMMAND] [FLAGS]\n  akunu-cli MODEL\n"
                           "  akunu-cli COMMAND --help\n");
     print_heading(&out, "Commands");
-    for (size_t i = 0; i < cli_n_commands; i++)
-        cli_output_format(&out, "  %-14s %s\n", cli_commands[i].name, cli_commands[i].summary);
+    for (size_t i = 0; i < app_n_commands; i++)
+        app_output_format(&out, "  %-14s %s\n", app_commands[i].name, app_commands[i].summary);
     print_heading(&out, "Examples");
-    for (size_t i = 0; i < cli_n_commands; i++)
-        cli_output_format(&out, "  %s\n", cli_commands[i].example);
+    for (size_t i = 0; i < app_n_commands; i++)
+        app_output_format(&out, "  %s\n", app_commands[i].example);
     print_heading(&out, "More");
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        cli_output_text(&out, "  ");
+        app_output_text(&out, "  ");
         print_wrapped(&out, 2, more[i]);
     }
-    return cli_output_end(&out, CLI_EXIT_OK);
+    return app_output_end(&out, APP_EXIT_OK);
 }
 
-static void print_flag(struct cli_output *out, const struct cli_flag *flag)
+static void print_flag(struct app_output *out, const struct app_flag *flag)
 {
     char text[80];
     format_spelling(flag, text, sizeof text);
     int width = 2 + columns_of(text, strlen(text));
-    cli_output_format(out, "  %s", text);
+    app_output_format(out, "  %s", text);
     if (width < HELP_COLUMN)
-        cli_output_format(out, "%*s", HELP_COLUMN - width, "");
+        app_output_format(out, "%*s", HELP_COLUMN - width, "");
     else
-        cli_output_format(out, "\n%*s", HELP_COLUMN, "");
+        app_output_format(out, "\n%*s", HELP_COLUMN, "");
     print_wrapped(out, HELP_COLUMN, flag->help);
 }
 
-int cli_help_command(const struct cli_command *command)
+int app_help_command(const struct app_command *command)
 {
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     const char *group = "";
-    cli_output_format(&out, "%s: %s\n", cli_command_title(command), command->summary);
+    app_output_format(&out, "%s: %s\n", app_command_title(command), command->summary);
     if (command->words) {
         print_heading(&out, "Usage");
         for (size_t i = 0; command->words[i]; i++)
-            cli_output_format(&out, "  akunu-cli %s %s [FLAGS]\n", command->name,
+            app_output_format(&out, "  akunu-cli %s %s [FLAGS]\n", command->name,
                               command->words[i]);
     }
     print_heading(&out, "Example");
-    cli_output_format(&out, "  %s\n", command->example);
-    for (size_t i = 0; i < cli_n_flags; i++) {
-        const struct cli_flag *flag = &cli_flags[i];
+    app_output_format(&out, "  %s\n", command->example);
+    for (size_t i = 0; i < app_n_flags; i++) {
+        const struct app_flag *flag = &app_flags[i];
         if (!(flag->commands & command->bit))
             continue;
         if (strcmp(group, flag->group) != 0)
@@ -137,44 +137,44 @@ int cli_help_command(const struct cli_command *command)
         group = flag->group;
         print_flag(&out, flag);
     }
-    return cli_output_end(&out, CLI_EXIT_OK);
+    return app_output_end(&out, APP_EXIT_OK);
 }
 
-void cli_print_machine(struct cli_output *out)
+void app_print_machine(struct app_output *out)
 {
     struct akunu_chip c;
     if (akunu_get_chip(&c, sizeof c) != AKUNU_OK)
         return;
-    cli_output_format(out, "%s, %u core%s", c.name[0] ? c.name : "unknown", (unsigned)c.cores,
+    app_output_format(out, "%s, %u core%s", c.name[0] ? c.name : "unknown", (unsigned)c.cores,
                       c.cores == 1 ? "" : "s");
     if (c.hardware_threads != c.cores)
-        cli_output_format(out, " (%u threads)", (unsigned)c.hardware_threads);
+        app_output_format(out, " (%u threads)", (unsigned)c.hardware_threads);
     if (c.l1d_bytes)
-        cli_output_format(out, ", L1d %.0f KiB", (double)c.l1d_bytes / 0x1p10);
+        app_output_format(out, ", L1d %.0f KiB", (double)c.l1d_bytes / 0x1p10);
     if (c.l2_bytes)
-        cli_output_format(out, ", L2 %.0f KiB", (double)c.l2_bytes / 0x1p10);
+        app_output_format(out, ", L2 %.0f KiB", (double)c.l2_bytes / 0x1p10);
     if (c.l3_bytes)
-        cli_output_format(out, ", L3 %.0f MiB", (double)c.l3_bytes / 0x1p20);
-    cli_output_format(out, ", memory %.1f GiB", (double)c.memory_bytes / 0x1p30);
+        app_output_format(out, ", L3 %.0f MiB", (double)c.l3_bytes / 0x1p20);
+    app_output_format(out, ", memory %.1f GiB", (double)c.memory_bytes / 0x1p30);
     if (c.numa_nodes > 1)
-        cli_output_format(out, " on %u nodes", (unsigned)c.numa_nodes);
+        app_output_format(out, " on %u nodes", (unsigned)c.numa_nodes);
 }
 
-int cli_version(void)
+int app_version(void)
 {
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     const char *name;
-    cli_output_format(&out, "%s %s\n", cli_program(), akunu_version());
-    cli_output_format(&out, "build: %s; jansson %s", akunu_build_info(), jansson_version_str());
-    if (cli_remote_version())
-        cli_output_format(&out, "; libcurl %s", cli_remote_version());
-    cli_output_text(&out, "\n");
-    cli_output_text(&out, "instruction sets:");
+    app_output_format(&out, "%s %s\n", app_program(), akunu_version());
+    app_output_format(&out, "build: %s; jansson %s", akunu_build_info(), jansson_version_str());
+    if (app_remote_version())
+        app_output_format(&out, "; libcurl %s", app_remote_version());
+    app_output_text(&out, "\n");
+    app_output_text(&out, "instruction sets:");
     for (size_t i = 0; (name = akunu_cpu_name(i)) != NULL; i++)
-        cli_output_format(&out, " %s", name);
-    cli_output_format(&out, " (best: %s)\n", akunu_cpu_best());
-    cli_output_text(&out, "machine: ");
-    cli_print_machine(&out);
-    cli_output_text(&out, "\n");
-    return cli_output_end(&out, CLI_EXIT_OK);
+        app_output_format(&out, " %s", name);
+    app_output_format(&out, " (best: %s)\n", akunu_cpu_best());
+    app_output_text(&out, "machine: ");
+    app_print_machine(&out);
+    app_output_text(&out, "\n");
+    return app_output_end(&out, APP_EXIT_OK);
 }

@@ -9,7 +9,7 @@
 #include "apps/common/message.h"
 
 /* Appends all bytes of a stream, and a NUL. */
-static int read_whole_stream(FILE *file, const char *name, struct cli_text *out)
+static int read_whole_stream(FILE *file, const char *name, struct app_text *out)
 {
     size_t capacity = 0;
     for (;;) {
@@ -17,58 +17,58 @@ static int read_whole_stream(FILE *file, const char *name, struct cli_text *out)
             capacity = capacity ? 2 * capacity : 65536;
             char *larger = capacity > out->n ? realloc(out->bytes, capacity) : NULL;
             if (!larger)
-                return cli_fail_memory();
+                return app_fail_memory();
             out->bytes = larger;
         }
         errno = 0;
         out->n += fread(out->bytes + out->n, 1, capacity - out->n - 1, file);
         out->bytes[out->n] = '\0';
-        if (cli_is_interrupted())
-            return CLI_EXIT_INTERRUPTED;
+        if (app_is_interrupted())
+            return APP_EXIT_INTERRUPTED;
         if (ferror(file))
-            return cli_fail("cannot read %s: %s", name, strerror(errno));
+            return app_fail("cannot read %s: %s", name, strerror(errno));
         if (feof(file))
-            return CLI_EXIT_OK;
+            return APP_EXIT_OK;
     }
 }
 
-int cli_read_file(const char *flag, const char *path, struct cli_text *out)
+int app_read_file(const char *flag, const char *path, struct app_text *out)
 {
     bool standard = strcmp(path, "-") == 0;
-    *out = (struct cli_text){ 0 };
+    *out = (struct app_text){ 0 };
     FILE *file = standard ? stdin : fopen(path, "rb");
     if (!file)
-        return cli_fail_usage("cannot read %s %s: %s", flag, path, strerror(errno));
+        return app_fail_usage("cannot read %s %s: %s", flag, path, strerror(errno));
     int code = read_whole_stream(file, standard ? "standard input" : path, out);
     if (!standard)
         fclose(file);
-    if (code != CLI_EXIT_OK) {
+    if (code != APP_EXIT_OK) {
         free(out->bytes);
-        *out = (struct cli_text){ 0 };
+        *out = (struct app_text){ 0 };
     }
     return code;
 }
 
-bool cli_has_input(const struct cli_options *o)
+bool app_has_input(const struct app_options *o)
 {
     return o->prompt.text || o->prompt.file || o->prompt.ids || !isatty(STDIN_FILENO);
 }
 
-int cli_read_text(const struct cli_options *o, const char *what, struct cli_text *out)
+int app_read_text(const struct app_options *o, const char *what, struct app_text *out)
 {
-    *out = (struct cli_text){ 0 };
+    *out = (struct app_text){ 0 };
     if (o->prompt.text) {
         out->n = strlen(o->prompt.text);
         out->bytes = strdup(o->prompt.text);
-        return out->bytes ? CLI_EXIT_OK : cli_fail_memory();
+        return out->bytes ? APP_EXIT_OK : app_fail_memory();
     }
-    if (!cli_has_input(o))
-        return cli_fail_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe",
+    if (!app_has_input(o))
+        return app_fail_usage("%s is missing: give it with -p TEXT, -f FILE or through a pipe",
                               what);
-    return cli_read_file("-f", o->prompt.file ? o->prompt.file : "-", out);
+    return app_read_file("-f", o->prompt.file ? o->prompt.file : "-", out);
 }
 
-void cli_drop_newline(char *text, size_t *n)
+void app_drop_newline(char *text, size_t *n)
 {
     if (*n == 0 || text[*n - 1] != '\n')
         return;
@@ -78,15 +78,15 @@ void cli_drop_newline(char *text, size_t *n)
     text[*n] = '\0';
 }
 
-int cli_read_prompt(const struct cli_options *o, const char *what, struct cli_text *out)
+int app_read_prompt(const struct app_options *o, const char *what, struct app_text *out)
 {
-    int code = cli_read_text(o, what, out);
-    if (code == CLI_EXIT_OK && !o->prompt.text)
-        cli_drop_newline(out->bytes, &out->n);
+    int code = app_read_text(o, what, out);
+    if (code == APP_EXIT_OK && !o->prompt.text)
+        app_drop_newline(out->bytes, &out->n);
     return code;
 }
 
-bool cli_ends_with(const char *text, const char *end)
+bool app_ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), n_end = strlen(end);
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
@@ -100,7 +100,7 @@ static int hex_digit(char c)
                                   -1;
 }
 
-void cli_unescape(char *text)
+void app_unescape(char *text)
 {
     static const char escapes[] = "nrt'\"\\", meant[] = "\n\r\t'\"\\";
     char *out = text;
@@ -121,35 +121,35 @@ void cli_unescape(char *text)
     *out = '\0';
 }
 
-const char *cli_ids_name(const struct cli_options *o)
+const char *app_ids_name(const struct app_options *o)
 {
     return o->prompt.ids                                      ? "--ids" :
            o->prompt.file && strcmp(o->prompt.file, "-") != 0 ? o->prompt.file :
                                                                 "standard input";
 }
 
-int cli_read_ids(const struct cli_options *o, akunu_token **ids, size_t *n)
+int app_read_ids(const struct app_options *o, akunu_token **ids, size_t *n)
 {
     *ids = NULL;
     *n = 0;
     if (o->prompt.ids)
-        return cli_parse_ids("--ids", o->prompt.ids, strlen(o->prompt.ids), ids, n);
-    if (!cli_has_input(o))
-        return cli_fail_usage(
+        return app_parse_ids("--ids", o->prompt.ids, strlen(o->prompt.ids), ids, n);
+    if (!app_has_input(o))
+        return app_fail_usage(
             "token ids are missing: give them with --ids \"1 2 3\", -f FILE or through a pipe");
-    struct cli_text text;
-    int code = cli_read_text(o, "", &text);
-    if (code == CLI_EXIT_OK)
-        code = cli_parse_ids(cli_ids_name(o), text.bytes, text.n, ids, n);
+    struct app_text text;
+    int code = app_read_text(o, "", &text);
+    if (code == APP_EXIT_OK)
+        code = app_parse_ids(app_ids_name(o), text.bytes, text.n, ids, n);
     free(text.bytes);
     return code;
 }
 
 /* Makes a text's tokens: writes at most `capacity` ids and returns the number of all, or -1. */
-typedef int64_t encode_fn(void *user, const struct cli_text *text, akunu_token *ids,
+typedef int64_t encode_fn(void *user, const struct app_text *text, akunu_token *ids,
                           size_t capacity);
 
-static int encode_text(encode_fn *encode, void *user, const struct cli_text *text,
+static int encode_text(encode_fn *encode, void *user, const struct app_text *text,
                        akunu_token **ids, size_t *n)
 {
     /* enough for nearly every text, else asked again */
@@ -161,18 +161,18 @@ static int encode_text(encode_fn *encode, void *user, const struct cli_text *tex
         if (!larger) {
             free(*ids);
             *ids = NULL;
-            return cli_fail_memory();
+            return app_fail_memory();
         }
         *ids = larger;
         int64_t count = encode(user, text, *ids, capacity);
         if (count < 0) {
             free(*ids);
             *ids = NULL;
-            return cli_fail_library();
+            return app_fail_library();
         }
         if ((uint64_t)count <= capacity) {
             *n = (size_t)count;
-            return CLI_EXIT_OK;
+            return APP_EXIT_OK;
         }
         capacity = (size_t)count;
     }
@@ -183,7 +183,7 @@ struct plain {
     unsigned flags;
 };
 
-static int64_t encode_plain(void *user, const struct cli_text *text, akunu_token *ids,
+static int64_t encode_plain(void *user, const struct app_text *text, akunu_token *ids,
                             size_t capacity)
 {
     const struct plain *plain = user;
@@ -191,7 +191,7 @@ static int64_t encode_plain(void *user, const struct cli_text *text, akunu_token
                                   capacity);
 }
 
-int cli_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct cli_text *text,
+int app_tokenize_text(const struct akunu_tokenizer *tokenizer, const struct app_text *text,
                       unsigned flags, akunu_token **ids, size_t *n)
 {
     struct plain plain = { tokenizer, flags };
@@ -203,21 +203,21 @@ struct embedded {
     struct akunu_embedding_text *how;
 };
 
-static int64_t encode_embedded(void *user, const struct cli_text *text, akunu_token *ids,
+static int64_t encode_embedded(void *user, const struct app_text *text, akunu_token *ids,
                                size_t capacity)
 {
     const struct embedded *e = user;
     return akunu_model_encode_embedding(e->model, text->bytes, text->n, e->how, ids, capacity);
 }
 
-int cli_encode_embedding(const struct akunu_model *model, const struct cli_text *text,
+int app_encode_embedding(const struct akunu_model *model, const struct app_text *text,
                          struct akunu_embedding_text *how, akunu_token **ids, size_t *n)
 {
     struct embedded e = { model, how };
     return encode_text(encode_embedded, &e, text, ids, n);
 }
 
-char *cli_token_bytes(const struct akunu_tokenizer *tokenizer, akunu_token token, unsigned flags,
+char *app_token_bytes(const struct akunu_tokenizer *tokenizer, akunu_token token, unsigned flags,
                       size_t *n)
 {
     int64_t length = akunu_tokenizer_decode(tokenizer, &token, 1, flags, NULL, 0);
@@ -230,7 +230,7 @@ char *cli_token_bytes(const struct akunu_tokenizer *tokenizer, akunu_token token
     return bytes;
 }
 
-akunu_token cli_bos_of(const struct akunu_tokenizer *tokenizer)
+akunu_token app_bos_of(const struct akunu_tokenizer *tokenizer)
 {
     akunu_token first = -1;
     akunu_token bos = akunu_tokenizer_bos(tokenizer);

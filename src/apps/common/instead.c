@@ -89,12 +89,12 @@ static const char *find_in_table(const struct instead *table, size_t n_table, co
     return NULL;
 }
 
-const char *cli_instead_of_flag(const char *name, size_t n)
+const char *app_instead_of_flag(const char *name, size_t n)
 {
     return find_in_table(flags, sizeof flags / sizeof *flags, name, n);
 }
 
-const char *cli_instead_of_command(const char *name)
+const char *app_instead_of_command(const char *name)
 {
     return find_in_table(commands, sizeof commands / sizeof *commands, name, strlen(name));
 }

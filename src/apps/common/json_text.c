@@ -7,10 +7,10 @@
 
 #include "base/json/wide.h"
 
-json_t *cli_json_read(const char *text, size_t n, size_t flags, enum cli_json_form form,
+json_t *app_json_read(const char *text, size_t n, size_t flags, enum app_json_form form,
                       json_error_t *error)
 {
-    unsigned wide = AK_WIDE_DIGITS | (form == CLI_JSON_PYTHON ? AK_WIDE_PYTHON : 0);
+    unsigned wide = AK_WIDE_DIGITS | (form == APP_JSON_PYTHON ? AK_WIDE_PYTHON : 0);
     size_t skipped = ak_wide_skip_mark(text, n);
     text += skipped;
     n -= skipped;
@@ -29,7 +29,7 @@ json_t *cli_json_read(const char *text, size_t n, size_t flags, enum cli_json_fo
     return value;
 }
 
-char *cli_json_write(const json_t *value, size_t flags)
+char *app_json_write(const json_t *value, size_t flags)
 {
     char *text = json_dumps(value, flags);
     if (text)
@@ -37,7 +37,7 @@ char *cli_json_write(const json_t *value, size_t flags)
     return text;
 }
 
-bool cli_json_is_object(const json_t *value)
+bool app_json_is_object(const json_t *value)
 {
     return json_is_object(value) && !ak_wide_text(value);
 }

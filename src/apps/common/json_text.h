@@ -8,21 +8,21 @@
 
 #include <jansson.h>
 
-enum cli_json_form {
-    CLI_JSON_STRICT, /* RFC 8259; a byte order mark is skipped */
-    CLI_JSON_PYTHON  /* NaN, Infinity and -Infinity too, which Python writes; they are wide numbers
+enum app_json_form {
+    APP_JSON_STRICT, /* RFC 8259; a byte order mark is skipped */
+    APP_JSON_PYTHON  /* NaN, Infinity and -Infinity too, which Python writes; they are wide numbers
                       */
 };
 
 /* `flags`: of json_loadb. NULL: *error, if given, says why. */
-json_t *cli_json_read(const char *text, size_t n, size_t flags, enum cli_json_form form,
+json_t *app_json_read(const char *text, size_t n, size_t flags, enum app_json_form form,
                       json_error_t *error);
 
 /* The text of a value, with the digits of wide numbers; `flags`: of json_dumps. Free with free;
  * NULL: out of memory. */
-char *cli_json_write(const json_t *value, size_t flags);
+char *app_json_write(const json_t *value, size_t flags);
 
 /* Is the value an object, and not a wide number? */
-bool cli_json_is_object(const json_t *value);
+bool app_json_is_object(const json_t *value);
 
 #endif

@@ -11,23 +11,23 @@
 
 static bool on_load_progress(enum akunu_load_stage stage, double fraction, void *user)
 {
-    struct cli_model_session *loaded = user;
+    struct app_model_session *loaded = user;
     if (stage == AKUNU_STAGE_WEIGHTS)
-        cli_progress_show(&loaded->progress, "loading", fraction);
-    return !cli_is_interrupted();
+        app_progress_show(&loaded->progress, "loading", fraction);
+    return !app_is_interrupted();
 }
 
 /* `advice` follows a notice about the cache. */
 static void show_line(enum akunu_log_level level, const char *line, const char *advice,
-                      struct cli_model_session *loaded)
+                      struct app_model_session *loaded)
 {
-    cli_progress_clear(&loaded->progress);
+    app_progress_clear(&loaded->progress);
     if (level == AKUNU_LOG_NOTICE)
-        cli_aside("%s (%s; 'akunu-cli cache' lists and removes them)", line, advice);
+        app_aside("%s (%s; 'akunu-cli cache' lists and removes them)", line, advice);
     else if (level == AKUNU_LOG_WARN)
-        cli_warn("%s", line);
+        app_warn("%s", line);
     else if (loaded->verbose)
-        cli_aside("%s", line);
+        app_aside("%s", line);
 }
 
 static void on_load_log(enum akunu_log_level level, const char *line, void *user)
@@ -41,14 +41,14 @@ static void on_session_log(enum akunu_log_level level, const char *line, void *u
               user);
 }
 
-int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
+int app_load_model(const struct app_options *o, struct app_model_session *out)
 {
-    *out = (struct cli_model_session){ .sequence = -1, .verbose = o->output.verbose };
-    int code = cli_model_path(o, o->model.name, &out->path);
-    if (code != CLI_EXIT_OK)
+    *out = (struct app_model_session){ .sequence = -1, .verbose = o->output.verbose };
+    int code = app_model_path(o, o->model.name, &out->path);
+    if (code != APP_EXIT_OK)
         return code;
 
-    out->progress = cli_progress_begin();
+    out->progress = app_progress_begin();
     struct akunu_load_params params = o->load, defaults;
     akunu_load_params_default(&defaults, sizeof defaults);
     if (!params.backend || strcmp(params.backend, "cpu") == 0)
@@ -65,37 +65,37 @@ int cli_load_model(const struct cli_options *o, struct cli_model_session *out)
     params.log = on_load_log;
     params.user = out;
     params.cache_limit = o->cache.limit;
-    struct cli_adapters adapters;
-    code = cli_adapters_read(&o->model.adapters, &adapters);
-    if (code != CLI_EXIT_OK)
+    struct app_adapters adapters;
+    code = app_adapters_read(&o->model.adapters, &adapters);
+    if (code != APP_EXIT_OK)
         return code;
     params.adapters = adapters.list;
     params.n_adapters = adapters.n;
 
     out->model = akunu_model_load(out->path, &params);
-    cli_adapters_free(&adapters);
-    cli_progress_end(&out->progress);
+    app_adapters_free(&adapters);
+    app_progress_end(&out->progress);
     if (!out->model)
-        return cli_fail_library();
-    out->load_seconds = cli_seconds() - out->progress.started;
+        return app_fail_library();
+    out->load_seconds = app_seconds() - out->progress.started;
     if (akunu_model_get_info(out->model, &out->info, sizeof out->info) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     out->tokenizer = akunu_model_tokenizer(out->model);
     if (o->model.lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-        cli_warn("--mlock: memory is not locked: %s (ulimit -l)", strerror(errno));
-    if (out->info.encoder && !(o->command & (CLI_EMBED | CLI_SERVER))) {
-        cli_fail("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
+        app_warn("--mlock: memory is not locked: %s (ulimit -l)", strerror(errno));
+    if (out->info.encoder && !(o->command & (APP_EMBED | APP_SERVER))) {
+        app_fail("%s: the architecture \"%s\" is an encoder: it makes embeddings, which is what "
                  "'akunu-cli embed' is for",
                  out->path, out->info.architecture);
-        return CLI_EXIT_MODEL;
+        return APP_EXIT_MODEL;
     }
-    if (out->info.n_mels > 0 && !(o->command & (CLI_LOGITS | CLI_SERVER | CLI_TRANSCRIBE))) {
-        cli_fail("%s: the architecture \"%s\" writes down speech, which is what 'akunu-cli "
+    if (out->info.n_mels > 0 && !(o->command & (APP_LOGITS | APP_SERVER | APP_TRANSCRIBE))) {
+        app_fail("%s: the architecture \"%s\" writes down speech, which is what 'akunu-cli "
                  "transcribe' is for",
                  out->path, out->info.architecture);
-        return CLI_EXIT_MODEL;
+        return APP_EXIT_MODEL;
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* The library pins its own threads; the calling thread is pinned here. That has to happen after
@@ -108,10 +108,10 @@ static void pin_to_first(const char *cpus)
     (void)sched_setaffinity(0, sizeof set, &set);
 }
 
-int cli_open_session(const struct cli_options *o, struct cli_model_session *loaded,
+int app_open_session(const struct app_options *o, struct app_model_session *loaded,
                      uint32_t context)
 {
-    double started = cli_seconds();
+    double started = app_seconds();
     struct akunu_session_params params = o->session;
     if (params.context == 0)
         params.context = context;
@@ -122,27 +122,27 @@ int cli_open_session(const struct cli_options *o, struct cli_model_session *load
 
     loaded->session = akunu_session_new(loaded->model, &params);
     if (!loaded->session)
-        return cli_fail_library();
+        return app_fail_library();
     if (o->session.cpus)
         pin_to_first(o->session.cpus);
     loaded->sequence = akunu_sequence_new(loaded->session);
     if (loaded->sequence < 0)
-        return cli_fail_library();
-    loaded->load_seconds += cli_seconds() - started;
-    return CLI_EXIT_OK;
+        return app_fail_library();
+    loaded->load_seconds += app_seconds() - started;
+    return APP_EXIT_OK;
 }
 
-int cli_need_tokenizer(const struct cli_model_session *loaded, const char *command)
+int app_need_tokenizer(const struct app_model_session *loaded, const char *command)
 {
     if (loaded->tokenizer)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     /* the library knows which file would have one */
     akunu_tokenizer_free(akunu_tokenizer_load(loaded->path));
-    cli_fail("%s: '%s' needs a vocabulary, and %s", loaded->path, command, akunu_last_error());
-    return CLI_EXIT_MODEL;
+    app_fail("%s: '%s' needs a vocabulary, and %s", loaded->path, command, akunu_last_error());
+    return APP_EXIT_MODEL;
 }
 
-void cli_close_session(struct cli_model_session *loaded)
+void app_close_session(struct app_model_session *loaded)
 {
     if (loaded->sequence >= 0)
         akunu_sequence_free(loaded->session, loaded->sequence);
@@ -151,47 +151,47 @@ void cli_close_session(struct cli_model_session *loaded)
     loaded->session = NULL;
 }
 
-void cli_unload(struct cli_model_session *loaded)
+void app_unload(struct app_model_session *loaded)
 {
-    cli_close_session(loaded);
+    app_close_session(loaded);
     akunu_model_free(loaded->model);
     free(loaded->path);
-    *loaded = (struct cli_model_session){ .sequence = -1 };
+    *loaded = (struct app_model_session){ .sequence = -1 };
 }
 
-int cli_load_tokenizer(const struct cli_options *o, struct akunu_tokenizer **out)
+int app_load_tokenizer(const struct app_options *o, struct akunu_tokenizer **out)
 {
     char *path;
     *out = NULL;
-    int code = cli_model_path(o, o->model.name, &path);
-    if (code != CLI_EXIT_OK)
+    int code = app_model_path(o, o->model.name, &path);
+    if (code != APP_EXIT_OK)
         return code;
     *out = akunu_tokenizer_load_with(path, o->model.override_kv.values);
     free(path);
-    return *out ? CLI_EXIT_OK : cli_fail_library();
+    return *out ? APP_EXIT_OK : app_fail_library();
 }
 
 /* ---- Draft model -------------------------------------------------------- */
-int cli_read_speculation(const struct cli_options *o, const struct akunu_session *session,
-                         struct cli_model_session *draft,
+int app_read_speculation(const struct app_options *o, const struct akunu_session *session,
+                         struct app_model_session *draft,
                          struct akunu_generation_params *generation)
 {
-    *draft = (struct cli_model_session){ .sequence = -1 };
+    *draft = (struct app_model_session){ .sequence = -1 };
     if (generation->speculation == AKUNU_SPECULATION_DRAFT && !o->model.draft)
-        return cli_fail_usage("--spec-type draft-simple needs a draft model: -md FILE");
+        return app_fail_usage("--spec-type draft-simple needs a draft model: -md FILE");
     if (!o->model.draft)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (generation->speculation == AKUNU_SPECULATION_NONE ||
         generation->speculation == AKUNU_SPECULATION_NGRAM)
-        return cli_fail_usage(
+        return app_fail_usage(
             "--model-draft %s: --spec-type says that no draft model is to be used", o->model.draft);
-    struct cli_options of_draft = *o;
+    struct app_options of_draft = *o;
     struct akunu_load_params defaults;
     akunu_load_params_default(&defaults, sizeof defaults);
     of_draft.model.name = o->model.draft;
     of_draft.model.override_kv = of_draft.model.ignore_keys =
-        (struct cli_texts){ 0 }; /* these are about the other model */
-    of_draft.model.adapters = (struct cli_texts){ 0 };
+        (struct app_texts){ 0 }; /* these are about the other model */
+    of_draft.model.adapters = (struct app_texts){ 0 };
     of_draft.load.quantize = of_draft.load.importance = NULL;
     of_draft.load.rope = defaults.rope;
     of_draft.model.rope_scale = 0.0f;
@@ -199,9 +199,9 @@ int cli_read_speculation(const struct cli_options *o, const struct akunu_session
     of_draft.session.context = akunu_session_context(session);
     of_draft.session.kv_keep = 0; /* drafts are rolled back to anywhere */
     of_draft.session.kv_choice = AKUNU_KV_IMPORTANT;
-    int code = cli_load_model(&of_draft, draft);
-    if (code == CLI_EXIT_OK)
-        code = cli_open_session(&of_draft, draft, 0);
+    int code = app_load_model(&of_draft, draft);
+    if (code == APP_EXIT_OK)
+        code = app_open_session(&of_draft, draft, 0);
     generation->draft = draft->session;
     generation->draft_sequence = draft->sequence;
     return code;

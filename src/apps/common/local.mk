@@ -1,5 +1,5 @@
 # The programs do not see the library's internals, so they compile wide.c too.
-libcli_a_SOURCES += \
+libapp_a_SOURCES += \
 	src/apps/common/adapters.c \
 	src/apps/common/chat_template.c \
 	src/apps/common/clips.c \
@@ -54,7 +54,7 @@ libcli_a_SOURCES += \
 	src/base/json/wide.h
 
 if HAVE_CURL
-libcli_a_SOURCES += \
+libapp_a_SOURCES += \
 	src/apps/common/pull/gguf_header.c \
 	src/apps/common/pull/gguf_header.h \
 	src/apps/common/pull/http.c \

@@ -8,37 +8,37 @@
 #include <time.h>
 #include <unistd.h>
 
-int cli_exit_code(enum akunu_status status)
+int app_exit_code(enum akunu_status status)
 {
     switch (status) {
-    case AKUNU_OK: return CLI_EXIT_OK;
-    case AKUNU_ERROR_ARGUMENT: return CLI_EXIT_USAGE;
-    case AKUNU_ERROR_FORMAT: return CLI_EXIT_MODEL;
-    case AKUNU_ERROR_UNSUPPORTED: return CLI_EXIT_MODEL;
-    case AKUNU_ERROR_MEMORY: return CLI_EXIT_MEMORY;
-    case AKUNU_ERROR_CONTEXT: return CLI_EXIT_FAILURE;
-    case AKUNU_ERROR_IO: return CLI_EXIT_FAILURE;
-    case AKUNU_ERROR_CANCELLED: return CLI_EXIT_INTERRUPTED;
-    case AKUNU_ERROR_SYSTEM: return CLI_EXIT_FAILURE;
-    case AKUNU_ERROR_NUMERIC: return CLI_EXIT_FAILURE;
-    case AKUNU_ERROR_BUSY: return CLI_EXIT_FAILURE;
+    case AKUNU_OK: return APP_EXIT_OK;
+    case AKUNU_ERROR_ARGUMENT: return APP_EXIT_USAGE;
+    case AKUNU_ERROR_FORMAT: return APP_EXIT_MODEL;
+    case AKUNU_ERROR_UNSUPPORTED: return APP_EXIT_MODEL;
+    case AKUNU_ERROR_MEMORY: return APP_EXIT_MEMORY;
+    case AKUNU_ERROR_CONTEXT: return APP_EXIT_FAILURE;
+    case AKUNU_ERROR_IO: return APP_EXIT_FAILURE;
+    case AKUNU_ERROR_CANCELLED: return APP_EXIT_INTERRUPTED;
+    case AKUNU_ERROR_SYSTEM: return APP_EXIT_FAILURE;
+    case AKUNU_ERROR_NUMERIC: return APP_EXIT_FAILURE;
+    case AKUNU_ERROR_BUSY: return APP_EXIT_FAILURE;
     }
-    return CLI_EXIT_FAILURE;
+    return APP_EXIT_FAILURE;
 }
 
-static enum cli_color color_choice = CLI_COLOR_AUTO;
+static enum app_color color_choice = APP_COLOR_AUTO;
 
-void cli_set_color(enum cli_color color)
+void app_set_color(enum app_color color)
 {
     color_choice = color;
 }
 
-bool cli_supports_color(FILE *stream)
+bool app_supports_color(FILE *stream)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     bool refused =
-        color_choice == CLI_COLOR_AUTO ? no_color && *no_color : color_choice == CLI_COLOR_OFF;
+        color_choice == APP_COLOR_AUTO ? no_color && *no_color : color_choice == APP_COLOR_OFF;
     if (refused)
         return false;
     return isatty(fileno(stream)) && terminal && strcmp(terminal, "dumb") != 0;
@@ -46,12 +46,12 @@ bool cli_supports_color(FILE *stream)
 
 static const char *program = "akunu-cli";
 
-void cli_set_program(const char *name)
+void app_set_program(const char *name)
 {
     program = name;
 }
 
-const char *cli_program(void)
+const char *app_program(void)
 {
     return program;
 }
@@ -65,55 +65,55 @@ static void print_message(int color, const char *prefix, const char *format, va_
         fputs(format, stderr);
         return;
     }
-    if (color && cli_supports_color(stderr))
+    if (color && app_supports_color(stderr))
         snprintf(begin, sizeof begin, "\033[%dm", color);
     fprintf(stderr, "%s%s%s%s%s\n", begin, prefix ? prefix : "", prefix ? ": " : "", text,
             *begin ? "\033[0m" : "");
     free(text);
 }
 
-int cli_fail_usage(const char *format, ...)
+int app_fail_usage(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     print_message(31, program, format, arguments);
     va_end(arguments);
-    return CLI_EXIT_USAGE;
+    return APP_EXIT_USAGE;
 }
 
-int cli_fail(const char *format, ...)
+int app_fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     print_message(31, program, format, arguments);
     va_end(arguments);
-    return CLI_EXIT_FAILURE;
+    return APP_EXIT_FAILURE;
 }
 
-int cli_fail_memory(void)
+int app_fail_memory(void)
 {
-    cli_fail("out of memory");
-    return CLI_EXIT_MEMORY;
+    app_fail("out of memory");
+    return APP_EXIT_MEMORY;
 }
 
-int cli_fail_library(void)
+int app_fail_library(void)
 {
     enum akunu_status status = akunu_last_status();
     if (status == AKUNU_ERROR_CANCELLED)
-        return CLI_EXIT_INTERRUPTED; /* the user pressed Ctrl-C and knows */
-    cli_fail("%s", akunu_last_error());
-    return cli_exit_code(status);
+        return APP_EXIT_INTERRUPTED; /* the user pressed Ctrl-C and knows */
+    app_fail("%s", akunu_last_error());
+    return app_exit_code(status);
 }
 
-const char *cli_show_text(const char *text, char out[CLI_SHOWN_BYTES])
+const char *app_show_text(const char *text, char out[APP_SHOWN_BYTES])
 {
     static const char more[] = "\xe2\x80\xa6";
     size_t n = 0, n_text = strlen(text);
     for (size_t i = 0; i < n_text;) {
-        size_t length = cli_utf8_length(text + i, n_text - i);
+        size_t length = app_utf8_length(text + i, n_text - i);
         bool plain =
             length > 1 || (length == 1 && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
-        if (n + 8 + sizeof more > CLI_SHOWN_BYTES) {
+        if (n + 8 + sizeof more > APP_SHOWN_BYTES) {
             memcpy(out + n, more, sizeof more);
             return out;
         }
@@ -128,7 +128,7 @@ const char *cli_show_text(const char *text, char out[CLI_SHOWN_BYTES])
     return out;
 }
 
-void cli_warn(const char *format, ...)
+void app_warn(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -136,7 +136,7 @@ void cli_warn(const char *format, ...)
     va_end(arguments);
 }
 
-void cli_aside(const char *format, ...)
+void app_aside(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -144,7 +144,7 @@ void cli_aside(const char *format, ...)
     va_end(arguments);
 }
 
-void cli_report(const char *format, ...)
+void app_report(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -152,7 +152,7 @@ void cli_report(const char *format, ...)
     va_end(arguments);
 }
 
-void cli_format_age(int64_t since, char *out, size_t capacity)
+void app_format_age(int64_t since, char *out, size_t capacity)
 {
     static const struct {
         int64_t seconds;
@@ -193,13 +193,13 @@ static size_t count_good(const char *text, size_t n, size_t length)
     return i;
 }
 
-size_t cli_utf8_length(const char *text, size_t n)
+size_t app_utf8_length(const char *text, size_t n)
 {
     size_t length = n > 0 ? read_length((unsigned char)text[0]) : 0;
     return length > 0 && count_good(text, n, length) == length ? length : 0;
 }
 
-size_t cli_utf8_malformed_length(const char *text, size_t n)
+size_t app_utf8_malformed_length(const char *text, size_t n)
 {
     return count_good(text, n, read_length((unsigned char)text[0]));
 }
@@ -214,17 +214,17 @@ static void on_interrupt(int signal_number)
     if (interrupted || ends_at_once) {
         if (at_exit)
             at_exit();
-        _exit(CLI_EXIT_INTERRUPTED);
+        _exit(APP_EXIT_INTERRUPTED);
     }
     interrupted = 1;
 }
 
-void cli_interrupt_at_exit(void (*fn)(void))
+void app_interrupt_at_exit(void (*fn)(void))
 {
     at_exit = fn;
 }
 
-void cli_interrupt_install(void)
+void app_interrupt_install(void)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -236,17 +236,17 @@ void cli_interrupt_install(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-void cli_interrupt_ends(bool at_once)
+void app_interrupt_ends(bool at_once)
 {
     ends_at_once = at_once;
 }
 
-bool cli_is_interrupted(void)
+bool app_is_interrupted(void)
 {
     return interrupted != 0;
 }
 
-void cli_interrupt_clear(void)
+void app_interrupt_clear(void)
 {
     interrupted = 0;
 }

@@ -14,13 +14,13 @@
 
 static const char quickstart_model[] = "SmolLM2-135M-Instruct.Q4_1.gguf";
 
-const char *cli_base_name(const char *path)
+const char *app_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-char *cli_join_path(const char *folder, const char *name, const char *suffix)
+char *app_join_path(const char *folder, const char *name, const char *suffix)
 {
     char *path = NULL;
     return asprintf(&path, "%s/%s%s", folder, name, suffix) < 0 ? NULL : path;
@@ -28,13 +28,13 @@ char *cli_join_path(const char *folder, const char *name, const char *suffix)
 
 /* ${XDG_DATA_HOME:-~/.local/share}/akunu/models, to be freed; without HOME, this text. As the XDG
  * base directory specification says, a relative XDG_DATA_HOME is ignored. */
-char *cli_models_folder(void)
+char *app_models_folder(void)
 {
     const char *data = getenv("XDG_DATA_HOME");
     if (data && data[0] == '/')
-        return cli_join_path(data, "akunu/models", "");
+        return app_join_path(data, "akunu/models", "");
     const char *home = getenv("HOME");
-    return cli_join_path(home && *home ? home : "~", ".local/share/akunu/models", "");
+    return app_join_path(home && *home ? home : "~", ".local/share/akunu/models", "");
 }
 
 /* For messages about the models folder: what keeps it from being found. */
@@ -57,10 +57,10 @@ static bool is_model(const char *folder, const char *name)
     const char *of = strstr(name, "-of-");
     if (name[0] == '.')
         return false;
-    if (cli_ends_with(name, ".gguf"))
+    if (app_ends_with(name, ".gguf"))
         return !of || of - name < 6 || strspn(of - 5, "0123456789") != 5 ||
                strncmp(of - 5, "00001", 5) == 0;
-    char *config = cli_join_path(folder, name, "/config.json");
+    char *config = app_join_path(folder, name, "/config.json");
     bool found = config && is_entry(config);
     free(config);
     return found;
@@ -78,14 +78,14 @@ static void each_in(const char *folder, void (*each)(const char *name, void *use
     free(entries);
 }
 
-int cli_visit_models(void (*each)(const char *name, void *user), void *user)
+int app_visit_models(void (*each)(const char *name, void *user), void *user)
 {
-    char *folder = cli_models_folder();
+    char *folder = app_models_folder();
     if (!folder)
-        return cli_fail_memory();
+        return app_fail_memory();
     each_in(folder, each, user);
     free(folder);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 struct only {
@@ -103,24 +103,24 @@ static void count(const char *name, void *user)
 
 static int find_default(const char *folder, char **path)
 {
-    char *fetched = cli_join_path(folder, quickstart_model, "");
+    char *fetched = app_join_path(folder, quickstart_model, "");
     if (!fetched)
-        return cli_fail_memory();
+        return app_fail_memory();
     if (is_entry(fetched)) {
         *path = fetched;
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     }
     free(fetched);
 
     struct only only = { 0 };
     each_in(folder, count, &only);
-    *path = only.n == 1 && only.name ? cli_join_path(folder, only.name, "") : NULL;
+    *path = only.n == 1 && only.name ? app_join_path(folder, only.name, "") : NULL;
     free(only.name);
     if (*path)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (only.n > 1)
-        return cli_fail_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
-    return cli_fail_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or "
+        return app_fail_usage("which model? There are %zu in %s: name one with -m", only.n, folder);
+    return app_fail_usage("no model: name a GGUF file with -m FILE (or AKUNU_MODEL), or "
                           "download one with -hf USER/REPO or ./quickstart into %s%s",
                           folder, why_no_folder(folder));
 }
@@ -140,7 +140,7 @@ static void match(const char *name, void *user)
     if (!strcasestr(name, m->name))
         return;
     if (m->n++ == 0)
-        m->path = cli_join_path(m->folder, name, "");
+        m->path = app_join_path(m->folder, name, "");
     if (n + strlen(name) + 3 < sizeof m->names) {
         strcat(m->names, n ? ", " : "");
         strcat(m->names, name);
@@ -154,7 +154,7 @@ static void look_up(const char *folder, const char *name, struct matches *m)
     static const char *const suffixes[] = { "", ".gguf" };
     *m = (struct matches){ .folder = folder, .name = name };
     for (size_t i = 0; i < 2; i++) {
-        m->path = cli_join_path(folder, name, suffixes[i]);
+        m->path = app_join_path(folder, name, suffixes[i]);
         if (!m->path || is_entry(m->path)) {
             m->n = 1;
             return;
@@ -172,43 +172,43 @@ static int find_named(const char *folder, const char *name, char **path)
     look_up(folder, name, &m);
     if (m.n == 1 && m.path) {
         *path = m.path;
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     }
     free(m.path);
     if (m.n == 1)
-        return cli_fail_memory();
+        return app_fail_memory();
     if (m.n > 1)
-        return cli_fail_usage("-m %s: which one? %s has %s", name, folder, m.names);
-    cli_fail("-m %s: no such model here or in %s%s, and no preset of that name", name, folder,
+        return app_fail_usage("-m %s: which one? %s has %s", name, folder, m.names);
+    app_fail("-m %s: no such model here or in %s%s, and no preset of that name", name, folder,
              why_no_folder(folder));
-    return CLI_EXIT_MODEL;
+    return APP_EXIT_MODEL;
 }
 
-bool cli_is_model(const char *name)
+bool app_is_model(const char *name)
 {
     struct matches m = { .n = 0 };
     char *folder;
-    if (strchr(name, '/') || is_entry(name) || cli_ends_with(name, ".gguf"))
+    if (strchr(name, '/') || is_entry(name) || app_ends_with(name, ".gguf"))
         return true;
-    if ((folder = cli_models_folder()) != NULL)
+    if ((folder = app_models_folder()) != NULL)
         look_up(folder, name, &m);
     free(m.path);
     free(folder);
     return m.n > 0;
 }
 
-int cli_model_path(const struct cli_options *o, const char *name, char **path)
+int app_model_path(const struct app_options *o, const char *name, char **path)
 {
     *path = NULL;
-    if (name && cli_is_remote(name))
-        return cli_remote_path(o, name, path);
+    if (name && app_is_remote(name))
+        return app_remote_path(o, name, path);
     if (name && (strchr(name, '/') || is_entry(name))) {
         *path = strdup(name);
-        return *path ? CLI_EXIT_OK : cli_fail_memory();
+        return *path ? APP_EXIT_OK : app_fail_memory();
     }
-    char *folder = cli_models_folder();
+    char *folder = app_models_folder();
     if (!folder)
-        return cli_fail_memory();
+        return app_fail_memory();
     int code = name ? find_named(folder, name, path) : find_default(folder, path);
     free(folder);
     return code;

@@ -9,7 +9,7 @@
 
 #include "apps/common/message.h"
 
-bool cli_parse_int(const char *text, int64_t *out)
+bool app_parse_int(const char *text, int64_t *out)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     if (!isdigit((unsigned char)*digits)) /* strtoll would skip whitespace */
@@ -23,7 +23,7 @@ bool cli_parse_int(const char *text, int64_t *out)
     return true;
 }
 
-bool cli_parse_real(const char *text, double *out)
+bool app_parse_real(const char *text, double *out)
 {
     if (*text == '\0' ||
         text[strspn(text, "0123456789+-.eE")] != '\0') /* no hexadecimal, no inf, no nan */
@@ -36,7 +36,7 @@ bool cli_parse_real(const char *text, double *out)
     return true;
 }
 
-bool cli_parse_size(const char *text, uint64_t *out)
+bool app_parse_size(const char *text, uint64_t *out)
 {
     static const char units[] = "KMG";
     char number[32];
@@ -50,7 +50,7 @@ bool cli_parse_size(const char *text, uint64_t *out)
     number[n] = '\0';
     for (const char *u = units; unit && u <= unit; u++)
         factor *= 1000.0;
-    if (!cli_parse_real(number, &value) || !(value * factor >= 1.0 && value * factor < 1e18))
+    if (!app_parse_real(number, &value) || !(value * factor >= 1.0 && value * factor < 1e18))
         return false;
     *out = (uint64_t)(value * factor);
     return true;
@@ -70,13 +70,13 @@ static bool parse_id(const char *word, size_t n, akunu_token *out)
         return false;
     memcpy(text, word, n);
     text[n] = '\0';
-    if (!cli_parse_int(text, &value) || value < 0 || value > INT32_MAX)
+    if (!app_parse_int(text, &value) || value < 0 || value > INT32_MAX)
         return false;
     *out = (akunu_token)value;
     return true;
 }
 
-int cli_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_token **ids, size_t *n)
+int app_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_token **ids, size_t *n)
 {
     const char *p = text, *end = text + n_bytes;
     while (p < end && is_separator(*p))
@@ -93,7 +93,7 @@ int cli_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_toke
     *n = 0;
     *ids = malloc(capacity * sizeof **ids);
     if (!*ids)
-        return cli_fail_memory();
+        return app_fail_memory();
     while (p < end) {
         const char *word = p;
         while (p < end && !is_separator(*p))
@@ -103,21 +103,21 @@ int cli_parse_ids(const char *what, const char *text, size_t n_bytes, akunu_toke
                 int shown = p - word > 32 ? 32 : (int)(p - word);
                 free(*ids);
                 *ids = NULL;
-                return cli_fail_usage("%s: '%.*s' is not a token id", what, shown, word);
+                return app_fail_usage("%s: '%.*s' is not a token id", what, shown, word);
             }
             ++*n;
         }
         if (p < end)
             p++;
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-int cli_check_ids(const char *what, const akunu_token *ids, size_t n, size_t n_vocab)
+int app_check_ids(const char *what, const akunu_token *ids, size_t n, size_t n_vocab)
 {
     for (size_t i = 0; i < n; i++)
         if (ids[i] < 0 || (size_t)ids[i] >= n_vocab)
-            return cli_fail_usage("%s: %d is not a token of this model, which has 0 to %zu", what,
+            return app_fail_usage("%s: %d is not a token of this model, which has 0 to %zu", what,
                                   (int)ids[i], n_vocab - 1);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }

@@ -16,9 +16,9 @@ static const char *const rope_scalings[] = { "model", "none", "linear", "yarn", 
 /* In the order of enum akunu_speculation. */
 static const char *const speculations[] = { "auto", "none", "ngram-simple", "draft-simple", NULL };
 static const char *const out_types[] = { "auto", "f32", "f16", "bf16", "q8_0", NULL };
-/* In the order of enum cli_stage. */
+/* In the order of enum app_stage. */
 static const char *const stages[] = { "logits", "mel", "encoder", NULL };
-/* In the order of enum cli_color. */
+/* In the order of enum app_color. */
 static const char *const colors[] = { "auto", "on", "off", NULL };
 static const char *const switches[] = { "on", "off", "auto", "1", "0", NULL };
 static const char *const forms[] = { "md", "csv", "json", "jsonl", NULL };
@@ -39,55 +39,55 @@ static const char *const tool_choices[] = { "auto", "none", "required", NULL };
 
 /* ---- Sets of commands --------------------------------------------------- */
 /* clang-format off */
-#define IF(condition, id) | ((condition) ? (cli_command_set)CLI_##id : 0)
+#define IF(condition, id) | ((condition) ? (app_command_set)APP_##id : 0)
 enum {
-    ALL = CLI_SERVER
-#define COMMAND(id, function, name, traits, ...) IF(!((traits) & CLI_STANDS_ALONE), id)
+    ALL = APP_SERVER
+#define COMMAND(id, function, name, traits, ...) IF(!((traits) & APP_STANDS_ALONE), id)
 #include "apps/common/commands.def"
     ,
-    NAMES_MODEL = CLI_SERVER
-#define COMMAND(id, function, name, traits, ...) IF((traits) & CLI_NAMES_MODEL, id)
+    NAMES_MODEL = APP_SERVER
+#define COMMAND(id, function, name, traits, ...) IF((traits) & APP_NAMES_MODEL, id)
 #include "apps/common/commands.def"
     ,
-    LOADS_MODEL = CLI_SERVER
+    LOADS_MODEL = APP_SERVER
 #define COMMAND(id, function, name, traits, ...)                                                   \
-    IF(((traits) & CLI_LOADS_MODEL) == CLI_LOADS_MODEL, id)
+    IF(((traits) & APP_LOADS_MODEL) == APP_LOADS_MODEL, id)
 #include "apps/common/commands.def"
     ,
     WRITES_JSON = 0
-#define COMMAND(id, function, name, traits, ...) IF((traits) & CLI_WRITES_JSON, id)
+#define COMMAND(id, function, name, traits, ...) IF((traits) & APP_WRITES_JSON, id)
 #include "apps/common/commands.def"
 };
 #undef IF
 /* clang-format on */
 
 enum {
-    ANSWERS = CLI_RUN | CLI_CHAT,  /* by the chat template */
-    WRITES = ANSWERS | CLI_INFILL, /* text that is sampled */
-    SAMPLES = WRITES | CLI_SERVER,
-    TEMPLATED = ANSWERS | CLI_SERVER,
-    KEEPS = SAMPLES | CLI_VERIFY
+    ANSWERS = APP_RUN | APP_CHAT,  /* by the chat template */
+    WRITES = ANSWERS | APP_INFILL, /* text that is sampled */
+    SAMPLES = WRITES | APP_SERVER,
+    TEMPLATED = ANSWERS | APP_SERVER,
+    KEEPS = SAMPLES | APP_VERIFY
 };
 
-/* kind of options.def: type of the member and enum cli_flag_kind */
-#define KIND_bool bool : CLI_FLAG_BOOL
-#define KIND_text const char * : CLI_FLAG_TEXT
+/* kind of options.def: type of the member and enum app_flag_kind */
+#define KIND_bool bool : APP_FLAG_BOOL
+#define KIND_text const char * : APP_FLAG_TEXT
 #define KIND_i32                                                                                   \
     int32_t:                                                                                       \
-    CLI_FLAG_I32
+    APP_FLAG_I32
 #define KIND_u32                                                                                   \
     uint32_t:                                                                                      \
-    CLI_FLAG_U32
+    APP_FLAG_U32
 #define KIND_i64                                                                                   \
     int64_t:                                                                                       \
-    CLI_FLAG_I64
-#define KIND_f32 float : CLI_FLAG_F32
+    APP_FLAG_I64
+#define KIND_f32 float : APP_FLAG_F32
 #define KIND_size                                                                                  \
     uint64_t:                                                                                      \
-    CLI_FLAG_SIZE
-#define KIND_list struct cli_list : CLI_FLAG_LIST
-#define KIND_texts struct cli_texts : CLI_FLAG_TEXTS
-#define KIND_enum unsigned : CLI_FLAG_ENUM
+    APP_FLAG_SIZE
+#define KIND_list struct app_list : APP_FLAG_LIST
+#define KIND_texts struct app_texts : APP_FLAG_TEXTS
+#define KIND_enum unsigned : APP_FLAG_ENUM
 
 /* names of values in akunu/sampling.def */
 #define VALUE_f32 "X"
@@ -96,8 +96,8 @@ enum {
 /* clang-format off */
 #define FLAG(name_, kind_, member_, group_, commands_, ...)                       \
     { .name = name_,                                                              \
-      .kind = _Generic(((struct cli_options *)0)->member_, KIND_##kind_),         \
-      .offset = offsetof(struct cli_options, member_),                            \
+      .kind = _Generic(((struct app_options *)0)->member_, KIND_##kind_),         \
+      .offset = offsetof(struct app_options, member_),                            \
       .group = group_,                                                            \
       .commands = commands_,                                                      \
       __VA_ARGS__ },
@@ -107,7 +107,7 @@ enum {
 #define RANGE(low_, high_) .low = low_, .high = high_
 #define CHOICES(words) .choices = words
 #define SUGGESTIONS(function) .suggestion_at = function
-#define ONE_OF(set) .exclusive_group = CLI_EXCLUSIVE_##set
+#define ONE_OF(set) .exclusive_group = APP_EXCLUSIVE_##set
 #define HELP(text) .help = text
 #define MODES(set) .modes = set
 #define OTHERWISE(text) .otherwise = text
@@ -115,33 +115,33 @@ enum {
 #define NOTE(text) .note = text
 #define REFUSED(text) .refusal = text
 
-const struct cli_flag cli_flags[] = {
+const struct app_flag app_flags[] = {
 #include "apps/common/options.def"
 };
 /* clang-format on */
 
-const char *cli_out_type_name(unsigned type)
+const char *app_out_type_name(unsigned type)
 {
     return type == 0 ? NULL : out_types[type];
 }
 
-const char *cli_kv_type_name(enum akunu_kv_type type)
+const char *app_kv_type_name(enum akunu_kv_type type)
 {
     return kv_types[type];
 }
 
-const size_t cli_n_flags = sizeof cli_flags / sizeof *cli_flags;
+const size_t app_n_flags = sizeof app_flags / sizeof *app_flags;
 
-const char *cli_flag_spelling(const struct cli_flag *flag, int i)
+const char *app_flag_spelling(const struct app_flag *flag, int i)
 {
-    const char *const spellings[CLI_N_SPELLINGS] = { flag->name, flag->alias, flag->brief };
+    const char *const spellings[APP_N_SPELLINGS] = { flag->name, flag->alias, flag->brief };
     return spellings[i];
 }
 
-bool cli_flag_is(const struct cli_flag *flag, const char *name, size_t n)
+bool app_flag_is(const struct app_flag *flag, const char *name, size_t n)
 {
-    for (int i = 0; i < CLI_N_SPELLINGS; i++) {
-        const char *spelling = cli_flag_spelling(flag, i);
+    for (int i = 0; i < APP_N_SPELLINGS; i++) {
+        const char *spelling = app_flag_spelling(flag, i);
         if (spelling && strlen(spelling) == n && memcmp(spelling, name, n) == 0)
             return true;
     }

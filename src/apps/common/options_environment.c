@@ -12,31 +12,31 @@ extern char **environ;
 
 static const char prefix[] = "AKUNU_";
 
-/* "AKUNU_CTX_SIZE" for "ctx-size". `out` holds CLI_ENV_BYTES. */
+/* "AKUNU_CTX_SIZE" for "ctx-size". `out` holds APP_ENV_BYTES. */
 static void variable_name(const char *spelling, char *out)
 {
     size_t n = strlen(prefix);
     memcpy(out, prefix, n);
-    for (; *spelling && n + 1 < CLI_ENV_BYTES; spelling++)
+    for (; *spelling && n + 1 < APP_ENV_BYTES; spelling++)
         out[n++] = *spelling == '-' ? '_' : (char)toupper((unsigned char)*spelling);
     out[n] = '\0';
 }
 
-static void read_one(const struct cli_flag *flag, struct cli_option_value *value)
+static void read_one(const struct app_flag *flag, struct app_option_value *value)
 {
-    char name[CLI_ENV_BYTES];
-    for (int k = 0; k < CLI_N_SPELLINGS; k++) {
-        const char *spelling = cli_flag_spelling(flag, k);
+    char name[APP_ENV_BYTES];
+    for (int k = 0; k < APP_N_SPELLINGS; k++) {
+        const char *spelling = app_flag_spelling(flag, k);
         if (!spelling)
             continue;
         variable_name(spelling, name);
         const char *text = getenv(name);
         if (!text || !*text)
             continue;
-        value->source = CLI_SOURCE_ENVIRONMENT;
+        value->source = APP_SOURCE_ENVIRONMENT;
         value->joint = "=";
         value->text = text;
-        value->all = (struct cli_texts){ 1, { text } };
+        value->all = (struct app_texts){ 1, { text } };
         memcpy(value->shown, name, sizeof name);
         return;
     }
@@ -60,36 +60,36 @@ static bool is_other(const char *name, size_t n)
 /* Warns of a variable that no command reads. `name` has n bytes after the prefix. */
 static void check_name(const char *name, size_t n)
 {
-    char spelling[CLI_ENV_BYTES], known[CLI_ENV_BYTES];
-    const char *words[2 * CLI_MAX_FLAGS];
+    char spelling[APP_ENV_BYTES], known[APP_ENV_BYTES];
+    const char *words[2 * APP_MAX_FLAGS];
     size_t n_words = 0;
     if (n == 0 || n >= sizeof spelling || is_other(name, n))
         return;
     for (size_t i = 0; i < n; i++)
         spelling[i] = name[i] == '_' ? '-' : (char)tolower((unsigned char)name[i]);
     spelling[n] = '\0';
-    for (size_t i = 0; i < cli_n_flags; i++) {
-        for (int k = 0; k < CLI_N_SPELLINGS; k++) {
-            const char *text = cli_flag_spelling(&cli_flags[i], k);
+    for (size_t i = 0; i < app_n_flags; i++) {
+        for (int k = 0; k < APP_N_SPELLINGS; k++) {
+            const char *text = app_flag_spelling(&app_flags[i], k);
             if (text && strcasecmp(text, spelling) == 0)
                 return;
             if (text && k < 2)
                 words[n_words++] = text;
         }
     }
-    const char *nearest = cli_find_nearest(spelling, words, n_words);
+    const char *nearest = app_find_nearest(spelling, words, n_words);
     if (nearest)
         variable_name(nearest, known);
-    cli_warn("%s%.*s in the environment is not known%s%s%s", prefix, (int)n, name,
+    app_warn("%s%.*s in the environment is not known%s%s%s", prefix, (int)n, name,
              nearest ? "; did you mean " : "", nearest ? known : "", nearest ? "?" : "");
 }
 
-void cli_read_environment(const struct cli_command *command, struct cli_option_value *values)
+void app_read_environment(const struct app_command *command, struct app_option_value *values)
 {
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if ((cli_flags[i].commands & command->bit) && values[i].source == CLI_SOURCE_NONE &&
-            !cli_is_help(&cli_flags[i]))
-            read_one(&cli_flags[i], &values[i]);
+    for (size_t i = 0; i < app_n_flags; i++)
+        if ((app_flags[i].commands & command->bit) && values[i].source == APP_SOURCE_NONE &&
+            !app_is_help(&app_flags[i]))
+            read_one(&app_flags[i], &values[i]);
     for (char **entry = environ; *entry; entry++)
         if (strncmp(*entry, prefix, strlen(prefix)) == 0)
             check_name(*entry + strlen(prefix), strcspn(*entry, "=") - strlen(prefix));

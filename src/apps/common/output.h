@@ -10,41 +10,41 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct cli_output {
+struct app_output {
     FILE *file;
     int error; /* errno of the first failure; 0: none */
 };
 
-struct cli_output cli_output_stdout(void);
+struct app_output app_output_stdout(void);
 
 /* Each returns false once anything has failed, and then does nothing. */
-bool cli_output_bytes(struct cli_output *out, const void *bytes, size_t n);
-bool cli_output_text(struct cli_output *out, const char *text);
-bool cli_output_format(struct cli_output *out, const char *format, ...)
+bool app_output_bytes(struct app_output *out, const void *bytes, size_t n);
+bool app_output_text(struct app_output *out, const char *text);
+bool app_output_format(struct app_output *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-bool cli_output_flush(struct cli_output *out);
+bool app_output_flush(struct app_output *out);
 
 /* Writes n bytes for people: control characters and malformed UTF-8 are escaped. */
-bool cli_output_escaped(struct cli_output *out, const char *bytes, size_t n);
+bool app_output_escaped(struct app_output *out, const char *bytes, size_t n);
 
-/* Flushes and returns the exit code: `code`, or CLI_EXIT_FAILURE after a message if output could
+/* Flushes and returns the exit code: `code`, or APP_EXIT_FAILURE after a message if output could
  * not be written. A closed pipe is not a failure. */
-int cli_output_end(struct cli_output *out, int code);
+int app_output_end(struct app_output *out, int code);
 
 /* ---- JSON: json.c ------------------------------------------------------- */
 /* JSON values of what a model file may hold, and their printing. */
 
 /* n bytes as a string; malformed UTF-8 becomes U+FFFD. */
-json_t *cli_json_text(const char *bytes, size_t n);
+json_t *app_json_text(const char *bytes, size_t n);
 
 /* A number; null for infinities and NaN, which JSON lacks. */
-json_t *cli_json_real(double value);
+json_t *app_json_real(double value);
 
 /* An integer; beyond int64 the nearest real. */
-json_t *cli_json_unsigned(uint64_t value);
+json_t *app_json_unsigned(uint64_t value);
 
 /* Prints `value` on one line and releases it. NULL stands for a failed allocation and counts as a
  * write error with ENOMEM. */
-bool cli_json_print(struct cli_output *out, json_t *value);
+bool app_json_print(struct app_output *out, json_t *value);
 
 #endif

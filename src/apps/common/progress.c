@@ -5,27 +5,27 @@
 #include <time.h>
 #include <unistd.h>
 
-double cli_seconds(void)
+double app_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-struct cli_progress cli_progress_begin(void)
+struct app_progress app_progress_begin(void)
 {
-    return (struct cli_progress){ .enabled = isatty(STDERR_FILENO), .started = cli_seconds() };
+    return (struct app_progress){ .enabled = isatty(STDERR_FILENO), .started = app_seconds() };
 }
 
-void cli_progress_show(struct cli_progress *p, const char *what, double fraction)
+void app_progress_show(struct app_progress *p, const char *what, double fraction)
 {
-    cli_progress_show_note(p, what, fraction, "");
+    app_progress_show_note(p, what, fraction, "");
 }
 
-void cli_progress_show_note(struct cli_progress *p, const char *what, double fraction,
+void app_progress_show_note(struct app_progress *p, const char *what, double fraction,
                             const char *note)
 {
-    double now = cli_seconds();
+    double now = app_seconds();
     if (!p->enabled || now - p->started < 1.0 || now - p->drawn < 0.1)
         return;
     enum { CELLS = 24 };
@@ -43,38 +43,38 @@ void cli_progress_show_note(struct cli_progress *p, const char *what, double fra
     p->shown = true;
 }
 
-void cli_progress_clear(struct cli_progress *p)
+void app_progress_clear(struct app_progress *p)
 {
     if (p->shown) /* spaces, for terminals without escape sequences */
         fprintf(stderr, "\r%*s\r", p->width, "");
     p->shown = false;
 }
 
-void cli_progress_end(struct cli_progress *p)
+void app_progress_end(struct app_progress *p)
 {
-    cli_progress_clear(p);
+    app_progress_clear(p);
     p->enabled = false;
 }
 
-bool cli_work_progress(double fraction, void *user)
+bool app_work_progress(double fraction, void *user)
 {
-    struct cli_work *work = user;
-    double passed = cli_seconds() - work->progress.started;
+    struct app_work *work = user;
+    double passed = app_seconds() - work->progress.started;
     char note[32] = "";
     if (passed > 3.0 && fraction > 0.01 && fraction < 1.0) {
         unsigned left = (unsigned)(passed * (1.0 - fraction) / fraction);
         snprintf(note, sizeof note, "%u:%02u left", left / 60, left % 60);
     }
-    cli_progress_show_note(&work->progress, work->doing, fraction, note);
-    return !cli_is_interrupted();
+    app_progress_show_note(&work->progress, work->doing, fraction, note);
+    return !app_is_interrupted();
 }
 
-void cli_work_log(enum akunu_log_level level, const char *line, void *user)
+void app_work_log(enum akunu_log_level level, const char *line, void *user)
 {
-    struct cli_work *work = user;
-    cli_progress_clear(&work->progress);
+    struct app_work *work = user;
+    app_progress_clear(&work->progress);
     if (level >= AKUNU_LOG_NOTICE)
-        cli_warn("%s", line);
+        app_warn("%s", line);
     else if (work->verbose)
-        cli_aside("%s", line);
+        app_aside("%s", line);
 }

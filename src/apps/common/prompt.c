@@ -8,25 +8,25 @@
 #include "apps/common/message.h"
 #include "apps/common/output.h"
 
-int cli_read_system(const struct cli_options *o, struct cli_text *text)
+int app_read_system(const struct app_options *o, struct app_text *text)
 {
-    *text = (struct cli_text){ 0 };
+    *text = (struct app_text){ 0 };
     if (o->chat.system_prompt_file) {
-        int code = cli_read_file("-sysf", o->chat.system_prompt_file, text);
-        if (code == CLI_EXIT_OK)
-            cli_drop_newline(text->bytes, &text->n);
+        int code = app_read_file("-sysf", o->chat.system_prompt_file, text);
+        if (code == APP_EXIT_OK)
+            app_drop_newline(text->bytes, &text->n);
         return code;
     }
     if (!o->chat.system_prompt || !*o->chat.system_prompt)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     text->bytes = strdup(o->chat.system_prompt);
     text->n = text->bytes ? strlen(text->bytes) : 0;
-    return text->bytes ? CLI_EXIT_OK : cli_fail_memory();
+    return text->bytes ? APP_EXIT_OK : app_fail_memory();
 }
 
-json_t *cli_message(const char *role, const char *text, size_t n)
+json_t *app_message(const char *role, const char *text, size_t n)
 {
-    return json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text, n));
+    return json_pack("{s:s, s:o}", "role", role, "content", app_json_text(text, n));
 }
 
 /* Renders a conversation with these variables; *prompt comes from malloc. */
@@ -51,13 +51,13 @@ static enum akunu_status render_messages(const struct akunu_template *template,
 }
 
 /* The same without reasoning: the template turns it off, or it is opened and closed at once. */
-static enum akunu_status render_without_reasoning(const struct cli_options *o,
+static enum akunu_status render_without_reasoning(const struct app_options *o,
                                                   const struct akunu_template *template,
                                                   const char *messages, const char *tools,
                                                   char **prompt, size_t *n)
 {
     size_t n_usual = 0;
-    char *usual = NULL, *kwargs = cli_reasoning_kwargs(o, "off");
+    char *usual = NULL, *kwargs = app_reasoning_kwargs(o, "off");
     enum akunu_status status =
         kwargs ? render_messages(template, messages, tools, o->chat.kwargs, &usual, &n_usual) :
                  AKUNU_ERROR_MEMORY;
@@ -65,19 +65,19 @@ static enum akunu_status render_without_reasoning(const struct cli_options *o,
         status = render_messages(template, messages, tools, kwargs, prompt, n);
     if (status == AKUNU_OK) {
         bool is_off = *n != n_usual || memcmp(*prompt, usual, *n) != 0;
-        status = cli_reasoning_skip(template, prompt, n, is_off);
+        status = app_reasoning_skip(template, prompt, n, is_off);
     }
     free(usual);
     free(kwargs);
     return status;
 }
 
-enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu_template *template,
+enum akunu_status app_try_render(const struct app_options *o, const struct akunu_template *template,
                                  const json_t *messages, const char *tools, char **prompt,
                                  size_t *n)
 {
-    char *text = cli_json_write(messages, JSON_COMPACT);
-    char *kwargs = o->chat.reasoning ? cli_reasoning_kwargs(o, o->chat.reasoning) : NULL;
+    char *text = app_json_write(messages, JSON_COMPACT);
+    char *kwargs = o->chat.reasoning ? app_reasoning_kwargs(o, o->chat.reasoning) : NULL;
     enum akunu_status status = AKUNU_ERROR_MEMORY;
     *prompt = NULL;
     if (text && o->chat.reasoning_budget == 0)
@@ -94,15 +94,15 @@ enum akunu_status cli_try_render(const struct cli_options *o, const struct akunu
     return status;
 }
 
-char *cli_render_prompt(const struct cli_options *o, const struct akunu_template *template,
+char *app_render_prompt(const struct app_options *o, const struct akunu_template *template,
                         const json_t *messages, size_t *n)
 {
     char *prompt;
-    enum akunu_status status = cli_try_render(o, template, messages, NULL, &prompt, n);
+    enum akunu_status status = app_try_render(o, template, messages, NULL, &prompt, n);
     if (status == AKUNU_ERROR_MEMORY)
-        cli_fail_memory();
+        app_fail_memory();
     else if (status != AKUNU_OK)
-        cli_fail_library();
+        app_fail_library();
     return prompt;
 }
 
@@ -115,28 +115,28 @@ static bool wants_bos(const struct akunu_tokenizer *tokenizer)
     return n > 0 && first[0] == akunu_tokenizer_bos(tokenizer);
 }
 
-int cli_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *prompt, size_t n,
+int app_tokenize_prompt(const struct akunu_tokenizer *tokenizer, const char *prompt, size_t n,
                         akunu_token **ids, size_t *n_ids)
 {
-    const struct cli_text text = { (char *)(uintptr_t)prompt, n };
-    int code = cli_tokenize_text(tokenizer, &text, AKUNU_PARSE_SPECIAL, ids, n_ids);
-    if (code != CLI_EXIT_OK)
+    const struct app_text text = { (char *)(uintptr_t)prompt, n };
+    int code = app_tokenize_text(tokenizer, &text, AKUNU_PARSE_SPECIAL, ids, n_ids);
+    if (code != APP_EXIT_OK)
         return code;
     akunu_token bos = akunu_tokenizer_bos(tokenizer);
     if (wants_bos(tokenizer) && (*n_ids == 0 || (*ids)[0] != bos)) {
         akunu_token *larger = realloc(*ids, (*n_ids + 1) * sizeof *larger);
         if (!larger)
-            return cli_fail_memory();
+            return app_fail_memory();
         *ids = larger;
         memmove(larger + 1, larger, *n_ids * sizeof *larger);
         larger[0] = bos;
         ++*n_ids;
     }
-    return *n_ids ? CLI_EXIT_OK :
-                    cli_fail("the chat template makes an empty prompt of the conversation");
+    return *n_ids ? APP_EXIT_OK :
+                    app_fail("the chat template makes an empty prompt of the conversation");
 }
 
-bool cli_prompt_cache(const struct cli_options *o, struct akunu_prompt_cache *cache)
+bool app_prompt_cache(const struct app_options *o, struct akunu_prompt_cache *cache)
 {
     akunu_prompt_cache_default(cache, sizeof *cache);
     cache->dir = o->load.cache_dir;

@@ -14,7 +14,7 @@
 /* Standard error of a rank that is hushed; -1: none is. */
 static int kept_error = -1;
 
-void cli_ranks_hush(void)
+void app_ranks_hush(void)
 {
     unsigned rank;
     if (akunu_comm_count(&rank) == 1 || rank == 0)
@@ -28,10 +28,10 @@ void cli_ranks_hush(void)
 static int print_failure(void)
 {
     if (kept_error >= 0)
-        dprintf(kept_error, "%s: %s\n", cli_program(), akunu_last_error());
+        dprintf(kept_error, "%s: %s\n", app_program(), akunu_last_error());
     else
-        cli_fail("%s", akunu_last_error());
-    return cli_exit_code(akunu_last_status());
+        app_fail("%s", akunu_last_error());
+    return app_exit_code(akunu_last_status());
 }
 
 /* ---- Failures of other ranks -------------------------------------------- */
@@ -73,7 +73,7 @@ static void *watch(void *unused)
             continue;
         if (has_failed && !atomic_load(&watcher.ends))
             print_failure();
-        _exit(has_failed ? CLI_EXIT_FAILURE : 128 + SIGTERM);
+        _exit(has_failed ? APP_EXIT_FAILURE : 128 + SIGTERM);
     }
     return NULL;
 }
@@ -118,18 +118,18 @@ enum {
 static void *limit_join(void *unused)
 {
     const struct timespec step = { .tv_nsec = LIMIT_STEP_MS * 1000000L };
-    double end = cli_seconds() + limit.seconds + LIMIT_MORE_S;
+    double end = app_seconds() + limit.seconds + LIMIT_MORE_S;
     char host[HOST_BYTES] = "";
     (void)unused;
     while (!atomic_load(&limit.has_joined)) {
         nanosleep(&step, NULL);
-        if (cli_seconds() < end)
+        if (app_seconds() < end)
             continue;
         (void)gethostname(host, sizeof host - 1);
         dprintf(kept_error >= 0 ? kept_error : STDERR_FILENO,
-                "%s: rank %u (%s) has not reached the other ranks for %g s\n", cli_program(),
+                "%s: rank %u (%s) has not reached the other ranks for %g s\n", app_program(),
                 limit.rank, host, limit.seconds);
-        _exit(CLI_EXIT_FAILURE);
+        _exit(APP_EXIT_FAILURE);
     }
     return NULL;
 }
@@ -150,13 +150,13 @@ static struct akunu_comm *join_in_time(const struct akunu_comm_params *params, u
     return comm;
 }
 
-int cli_ranks_join(struct cli_options *o, struct cli_ranks *out)
+int app_ranks_join(struct app_options *o, struct app_ranks *out)
 {
     unsigned rank;
     struct akunu_comm_params params;
-    *out = (struct cli_ranks){ 0 };
+    *out = (struct app_ranks){ 0 };
     if (akunu_comm_count(&rank) == 1 || o->help || o->version)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     akunu_comm_params_default(&params, sizeof params);
     if (o->model.rank_timeout > 0)
         params.timeout = o->model.rank_timeout;
@@ -165,18 +165,18 @@ int cli_ranks_join(struct cli_options *o, struct cli_ranks *out)
         return print_failure();
     out->follows = rank > 0;
     o->load.comm = out->comm;
-    begin_watching(out->comm, !(o->command & CLI_SERVER) || out->follows);
-    return CLI_EXIT_OK;
+    begin_watching(out->comm, !(o->command & APP_SERVER) || out->follows);
+    return APP_EXIT_OK;
 }
 
-int cli_ranks_follow(const struct cli_ranks *ranks)
+int app_ranks_follow(const struct app_ranks *ranks)
 {
     enum akunu_status status = akunu_comm_follow(ranks->comm, NULL, NULL);
     end_watching();
-    return status == AKUNU_OK ? CLI_EXIT_OK : print_failure();
+    return status == AKUNU_OK ? APP_EXIT_OK : print_failure();
 }
 
-void cli_ranks_leave(struct cli_ranks *ranks)
+void app_ranks_leave(struct app_ranks *ranks)
 {
     end_watching();
     akunu_comm_free(ranks->comm);

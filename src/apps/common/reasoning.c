@@ -33,12 +33,12 @@ static enum akunu_status find_marks(const struct akunu_template *template,
     return akunu_get_reasoning(&params, out, sizeof *out);
 }
 
-char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
+char *app_reasoning_kwargs(const struct app_options *o, const char *when)
 {
-    json_t *kwargs = o->chat.kwargs ? cli_json_read(o->chat.kwargs, strlen(o->chat.kwargs), 0,
-                                                    CLI_JSON_PYTHON, NULL) :
+    json_t *kwargs = o->chat.kwargs ? app_json_read(o->chat.kwargs, strlen(o->chat.kwargs), 0,
+                                                    APP_JSON_PYTHON, NULL) :
                                       json_object();
-    if (o->chat.kwargs && !cli_json_is_object(kwargs)) { /* the template will refuse it */
+    if (o->chat.kwargs && !app_json_is_object(kwargs)) { /* the template will refuse it */
         json_decref(kwargs);
         return strdup(o->chat.kwargs);
     }
@@ -46,22 +46,22 @@ char *cli_reasoning_kwargs(const struct cli_options *o, const char *when)
     for (size_t i = 0; !is_effort(when) && i < sizeof switches / sizeof *switches; i++)
         json_object_set_new(all, switches[i], json_boolean(is_on(when)));
     json_object_update(all, kwargs);
-    char *text = cli_json_write(all, JSON_COMPACT);
+    char *text = app_json_write(all, JSON_COMPACT);
     json_decref(all);
     json_decref(kwargs);
     return text;
 }
 
-void cli_check_reasoning(const struct cli_options *o, const struct akunu_template *template)
+void app_check_reasoning(const struct app_options *o, const struct akunu_template *template)
 {
     const char *text = akunu_template_text(template, NULL, false, NULL);
     if (!o->chat.reasoning || !text)
         return;
     if (!strstr(text, is_effort(o->chat.reasoning) ? "reasoning_effort" : "thinking"))
-        cli_aside("--reasoning %s: the chat template has no variable for it", o->chat.reasoning);
+        app_aside("--reasoning %s: the chat template has no variable for it", o->chat.reasoning);
 }
 
-enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char **prompt,
+enum akunu_status app_reasoning_skip(const struct akunu_template *template, char **prompt,
                                      size_t *n, bool is_off)
 {
     struct akunu_reasoning found;
@@ -85,21 +85,21 @@ enum akunu_status cli_reasoning_skip(const struct akunu_template *template, char
     return AKUNU_OK;
 }
 
-int cli_reasoning_limit(const struct cli_options *o, const struct akunu_template *template,
+int app_reasoning_limit(const struct app_options *o, const struct akunu_template *template,
                         const struct akunu_tokenizer *tokenizer, const char *prompt,
-                        struct cli_reasoning *reasoning, struct akunu_generation_params *generation)
+                        struct app_reasoning *reasoning, struct akunu_generation_params *generation)
 {
     if (o->chat.reasoning_budget < 0)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (find_marks(template, tokenizer, prompt, &reasoning->found) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     reasoning->found.budget = o->chat.reasoning_budget;
     if (!reasoning->found.begin && !reasoning->is_reported) {
-        cli_aside("--reasoning-budget %lld has no effect: answers by this chat template have no "
+        app_aside("--reasoning-budget %lld has no effect: answers by this chat template have no "
                   "reasoning",
                   (long long)o->chat.reasoning_budget);
         reasoning->is_reported = true;
     }
     generation->reasoning = &reasoning->found;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }

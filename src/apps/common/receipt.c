@@ -51,7 +51,7 @@ static json_t *describe_reasoning(const struct akunu_reasoning *r)
                      (int)r->begins_anywhere, "is_open", (int)r->is_open);
 }
 
-static json_t *describe_chat(const struct cli_constraint *c)
+static json_t *describe_chat(const struct app_constraint *c)
 {
     return json_pack("{s:s, s:s, s:s?, s:s?, s:b}", "chat_template", c->chat_template, "prompt",
                      c->prompt, "tools", c->tools, "tool_choice", c->choice, "parallel",
@@ -68,14 +68,14 @@ static bool set(json_t *object, const char *name, bool present, json_t *value)
 }
 
 static json_t *describe_sampling(const struct akunu_generation_params *g,
-                                 const struct cli_constraint *c)
+                                 const struct app_constraint *c)
 {
     const struct akunu_sampling_params *p = g->sampling;
     const char *const *breakers = p->dry_sequence_breakers;
     json_t *all = json_object();
     bool constrained = p->grammar != NULL;
     bool good =
-        cli_sampling_list(p, all) &&
+        app_sampling_list(p, all) &&
         set(all, "max_tokens", true, json_integer((json_int_t)g->max_tokens)) &&
         set(all, "ignore_eos", true, json_boolean(p->ignore_end)) &&
         set(all, "special", true, json_boolean(g->special)) &&
@@ -98,9 +98,9 @@ static json_t *describe_sampling(const struct akunu_generation_params *g,
     return NULL;
 }
 
-json_t *cli_receipt_begin(const char *sha256, const akunu_token *ids, size_t n_ids,
+json_t *app_receipt_begin(const char *sha256, const akunu_token *ids, size_t n_ids,
                           const struct akunu_generation_params *generation,
-                          const struct cli_constraint *constraint)
+                          const struct app_constraint *constraint)
 {
     json_t *prompt = list_ids(ids, n_ids), *sampling = describe_sampling(generation, constraint);
     if (prompt && sampling)
@@ -111,7 +111,7 @@ json_t *cli_receipt_begin(const char *sha256, const akunu_token *ids, size_t n_i
     return NULL;
 }
 
-bool cli_receipt_end(json_t *receipt, uint64_t seed, json_t *tokens, const uint8_t chain[32])
+bool app_receipt_end(json_t *receipt, uint64_t seed, json_t *tokens, const uint8_t chain[32])
 {
     char hex[65];
     for (int i = 0; i < 32; i++)
@@ -124,9 +124,9 @@ bool cli_receipt_end(json_t *receipt, uint64_t seed, json_t *tokens, const uint8
 /* ---- Reading ------------------------------------------------------------ */
 static bool refuse_receipt(char *why, const char *name, const json_t *found, const char *expected)
 {
-    char shown[CLI_DESCRIBED_BYTES];
-    cli_describe_json(found, shown);
-    snprintf(why, CLI_PROBLEM_BYTES, "%s is %s; expected %s", name, shown, expected);
+    char shown[APP_DESCRIBED_BYTES];
+    app_describe_json(found, shown);
+    snprintf(why, APP_PROBLEM_BYTES, "%s is %s; expected %s", name, shown, expected);
     return false;
 }
 
@@ -205,8 +205,8 @@ static bool read_bool(const json_t *json, const char *name, bool *out, char *why
 
 static bool read_numbers(const json_t *json, struct akunu_sampling_params *p, char *why)
 {
-    for (size_t i = 0; i < cli_n_sampling_members; i++) {
-        const struct cli_sampling_member *m = &cli_sampling_members[i];
+    for (size_t i = 0; i < app_n_sampling_members; i++) {
+        const struct app_sampling_member *m = &app_sampling_members[i];
         const json_t *found = json_object_get(json, m->name);
         double value = json_number_value(found);
         if (!found || json_is_null(found)) /* as by default; null is an infinity */
@@ -214,16 +214,16 @@ static bool read_numbers(const json_t *json, struct akunu_sampling_params *p, ch
         if (!json_is_number(found) ||
             (!m->is_real && !(json_is_integer(found) && fabs(value) <= INT32_MAX)))
             return refuse_receipt(why, m->name, found, m->is_real ? "a number" : "an integer");
-        cli_sampling_set(p, m, value);
+        app_sampling_set(p, m, value);
     }
     return true;
 }
 
-static bool read_bias(const json_t *json, struct cli_receipt *out, char *why)
+static bool read_bias(const json_t *json, struct app_receipt *out, char *why)
 {
     const json_t *found = json_object_get(json, "logit_bias"), *pair;
     size_t i;
-    if (found && (!json_is_array(found) || json_array_size(found) > CLI_RECEIPT_BIAS_MAX))
+    if (found && (!json_is_array(found) || json_array_size(found) > APP_RECEIPT_BIAS_MAX))
         return refuse_receipt(why, "logit_bias", found, "a list of at most 4096 pairs");
     json_array_foreach (found, i, pair) {
         const json_t *id = json_array_get(pair, 0), *value = json_array_get(pair, 1);
@@ -243,7 +243,7 @@ static bool read_bias(const json_t *json, struct cli_receipt *out, char *why)
     return true;
 }
 
-static bool read_reasoning(const json_t *json, struct cli_receipt *out, char *why)
+static bool read_reasoning(const json_t *json, struct app_receipt *out, char *why)
 {
     struct akunu_reasoning *r = &out->reasoning;
     const json_t *found = json_object_get(json, "reasoning");
@@ -260,9 +260,9 @@ static bool read_reasoning(const json_t *json, struct cli_receipt *out, char *wh
            read_bool(found, "is_open", &r->is_open, why);
 }
 
-static bool read_constraint(const json_t *json, struct cli_receipt *out, char *why)
+static bool read_constraint(const json_t *json, struct app_receipt *out, char *why)
 {
-    struct cli_constraint *c = &out->constraint;
+    struct app_constraint *c = &out->constraint;
     const json_t *chat = json_object_get(json, "chat");
     c->schema = json_object_get(json, "json_schema");
     if (!read_text(json, "grammar", &c->grammar, why))
@@ -278,7 +278,7 @@ static bool read_constraint(const json_t *json, struct cli_receipt *out, char *w
            read_bool(chat, "parallel", &c->parallel, why);
 }
 
-static bool read_sampling(const json_t *json, struct cli_receipt *out, char *why)
+static bool read_sampling(const json_t *json, struct app_receipt *out, char *why)
 {
     struct akunu_sampling_params *p = &out->sampling;
     struct akunu_generation_params *g = &out->generation;
@@ -301,7 +301,7 @@ static bool read_sampling(const json_t *json, struct cli_receipt *out, char *why
     return true;
 }
 
-bool cli_receipt_read(const json_t *json, struct cli_receipt *out, char why[CLI_PROBLEM_BYTES])
+bool app_receipt_read(const json_t *json, struct app_receipt *out, char why[APP_PROBLEM_BYTES])
 {
     const json_t *found = json_object_get(json_object_get(json, "akunu"), "receipt");
     int64_t seed = 0;
@@ -328,7 +328,7 @@ bool cli_receipt_read(const json_t *json, struct cli_receipt *out, char why[CLI_
                     refuse_receipt(why, "seed", NULL, "an integer from 0"));
 }
 
-void cli_receipt_free(struct cli_receipt *receipt)
+void app_receipt_free(struct app_receipt *receipt)
 {
     free(receipt->prompt);
     free(receipt->tokens);

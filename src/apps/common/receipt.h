@@ -10,7 +10,7 @@
 #include "apps/common/message.h"
 
 /* What constrains a text, in the form in which it was asked for. */
-struct cli_constraint {
+struct app_constraint {
     const char *grammar;  /* GBNF; NULL: none */
     const json_t *schema; /* JSON Schema; NULL: none */
     /* a reply to a conversation, in which the grammar constrains the content; NULL: it is none */
@@ -22,32 +22,32 @@ struct cli_constraint {
 };
 
 /* A receipt without seed, tokens and chain. NULL: out of memory. */
-json_t *cli_receipt_begin(const char *sha256, const akunu_token *ids, size_t n_ids,
+json_t *app_receipt_begin(const char *sha256, const akunu_token *ids, size_t n_ids,
                           const struct akunu_generation_params *generation,
-                          const struct cli_constraint *constraint);
+                          const struct app_constraint *constraint);
 /* Adds them to a receipt; `tokens` is referred to. False: out of memory. */
-bool cli_receipt_end(json_t *receipt, uint64_t seed, json_t *tokens, const uint8_t chain[32]);
+bool app_receipt_end(json_t *receipt, uint64_t seed, json_t *tokens, const uint8_t chain[32]);
 
 /* ---- Reading ------------------------------------------------------------ */
-enum { CLI_RECEIPT_BIAS_MAX = 4096 };
+enum { APP_RECEIPT_BIAS_MAX = 4096 };
 
 /* What a receipt says. It points into the receipt's JSON, and into itself: do not copy. */
-struct cli_receipt {
+struct app_receipt {
     const char *version, *sha256, *chain;
     akunu_token *prompt, *tokens;
     size_t n_prompt, n_tokens;
     struct akunu_generation_params generation;
     struct akunu_sampling_params sampling;
     struct akunu_reasoning reasoning;
-    struct akunu_logit_bias bias[CLI_RECEIPT_BIAS_MAX];
+    struct akunu_logit_bias bias[APP_RECEIPT_BIAS_MAX];
     const char *stops[65], *breakers[65];
     bool is_chat;
-    struct cli_constraint constraint;
+    struct app_constraint constraint;
 };
 
 /* Reads a receipt, or what has one in akunu.receipt. False: *why says what is wrong with it, or is
  * "" if memory is short. Free *out in both cases. */
-bool cli_receipt_read(const json_t *json, struct cli_receipt *out, char why[CLI_PROBLEM_BYTES]);
-void cli_receipt_free(struct cli_receipt *receipt);
+bool app_receipt_read(const json_t *json, struct app_receipt *out, char why[APP_PROBLEM_BYTES]);
+void app_receipt_free(struct app_receipt *receipt);
 
 #endif

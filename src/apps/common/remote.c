@@ -8,7 +8,7 @@
 #include "apps/common/message.h"
 #include "config.h"
 
-bool cli_is_remote(const char *name)
+bool app_is_remote(const char *name)
 {
     return strncasecmp(name, "https://", 8) == 0 || strncasecmp(name, "http://", 7) == 0 ||
            strncmp(name, "hf:", 3) == 0;
@@ -17,38 +17,38 @@ bool cli_is_remote(const char *name)
 #ifndef HAVE_AK_CURL
 static int fail_without_curl(void)
 {
-    return cli_fail("this build downloads nothing, since libcurl was missing when it was "
+    return app_fail("this build downloads nothing, since libcurl was missing when it was "
                     "configured: apt-get install libcurl4-gnutls-dev, then configure and build "
                     "again, or download the file and name it with -m FILE");
 }
 
-int cli_pull(const struct cli_options *o)
+int cli_pull(const struct app_options *o)
 {
     (void)o;
     return fail_without_curl();
 }
 
-int cli_remote_path(const struct cli_options *o, const char *name, char **path)
+int app_remote_path(const struct app_options *o, const char *name, char **path)
 {
     (void)o, (void)name;
     *path = NULL;
     return fail_without_curl();
 }
 
-int cli_remote_header(const struct cli_options *o, const char *name,
-                      struct cli_remote_header *header)
+int app_remote_header(const struct app_options *o, const char *name,
+                      struct app_remote_header *header)
 {
     (void)o, (void)name;
-    *header = (struct cli_remote_header){ 0 };
+    *header = (struct app_remote_header){ 0 };
     return fail_without_curl();
 }
 
-const char *cli_remote_version(void)
+const char *app_remote_version(void)
 {
     return NULL;
 }
 
-void cli_remote_header_free(struct cli_remote_header *header)
+void app_remote_header_free(struct app_remote_header *header)
 {
     (void)header;
 }

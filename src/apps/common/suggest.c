@@ -41,7 +41,7 @@ static const char *find_longer(const char *typed, size_t n, const char *const *w
     return best;
 }
 
-const char *cli_find_nearest(const char *typed, const char *const *words, size_t n)
+const char *app_find_nearest(const char *typed, const char *const *words, size_t n)
 {
     size_t n_typed = strlen(typed);
     const char *best = NULL;

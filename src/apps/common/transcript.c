@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *cli_transcript_extension(enum cli_transcript_form form)
+const char *app_transcript_extension(enum app_transcript_form form)
 {
-    static const char *const extensions[CLI_TRANSCRIPT_FORMS] = { "txt", "vtt", "srt",  "csv",
+    static const char *const extensions[APP_TRANSCRIPT_FORMS] = { "txt", "vtt", "srt",  "csv",
                                                                   "tsv", "lrc", "json", "json" };
     return extensions[form];
 }
@@ -24,7 +24,7 @@ static void *copy(const void *from, size_t n)
     return to;
 }
 
-static void free_segment(struct cli_segment *s)
+static void free_segment(struct app_segment *s)
 {
     free(s->text);
     free(s->tokens);
@@ -33,7 +33,7 @@ static void free_segment(struct cli_segment *s)
     free(s->spoken);
 }
 
-static bool copy_words(struct cli_segment *s)
+static bool copy_words(struct app_segment *s)
 {
     size_t n_bytes = 0, at = 0;
     for (size_t i = 0; i < s->of.n_words; i++)
@@ -51,17 +51,17 @@ static bool copy_words(struct cli_segment *s)
     return true;
 }
 
-bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *segment)
+bool app_transcript_add(struct app_transcript *t, const struct akunu_segment *segment)
 {
     if (t->n == t->capacity) {
         size_t capacity = t->capacity ? 2 * t->capacity : 64;
-        struct cli_segment *grown = realloc(t->segments, capacity * sizeof *grown);
+        struct app_segment *grown = realloc(t->segments, capacity * sizeof *grown);
         if (!grown)
             return false;
         t->segments = grown;
         t->capacity = capacity;
     }
-    struct cli_segment new = { .of = *segment };
+    struct app_segment new = { .of = *segment };
     new.of.text = new.text = copy(segment->text, segment->n_bytes);
     new.of.tokens = new.tokens = copy(segment->tokens, segment->n_tokens * sizeof *new.tokens);
     new.of.token_probabilities = new.probabilities =
@@ -74,38 +74,38 @@ bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *se
     return true;
 }
 
-void cli_transcript_free(struct cli_transcript *t)
+void app_transcript_free(struct app_transcript *t)
 {
     for (size_t i = 0; i < t->n; i++)
         free_segment(&t->segments[i]);
     free(t->segments);
-    *t = (struct cli_transcript){ 0 };
+    *t = (struct app_transcript){ 0 };
 }
 
 /* ---- Times and texts ---------------------------------------------------- */
-json_int_t cli_transcript_milliseconds(double seconds)
+json_int_t app_transcript_milliseconds(double seconds)
 {
     return seconds > 0.0 ? llround(seconds * 1000.0) : 0;
 }
 
-const char *cli_transcript_time(double seconds, char mark, char out[CLI_TRANSCRIPT_TIME_BYTES])
+const char *app_transcript_time(double seconds, char mark, char out[APP_TRANSCRIPT_TIME_BYTES])
 {
-    unsigned long long ms = (unsigned long long)cli_transcript_milliseconds(seconds);
-    snprintf(out, CLI_TRANSCRIPT_TIME_BYTES, "%02llu:%02llu:%02llu%c%03llu", ms / 3600000,
+    unsigned long long ms = (unsigned long long)app_transcript_milliseconds(seconds);
+    snprintf(out, APP_TRANSCRIPT_TIME_BYTES, "%02llu:%02llu:%02llu%c%03llu", ms / 3600000,
              ms / 60000 % 60, ms / 1000 % 60, mark, ms % 1000);
     return out;
 }
 
 /* "02:03.45" */
-static const char *format_lyrics_time(double seconds, char out[CLI_TRANSCRIPT_TIME_BYTES])
+static const char *format_lyrics_time(double seconds, char out[APP_TRANSCRIPT_TIME_BYTES])
 {
     unsigned long long cs = seconds > 0.0 ? (unsigned long long)llround(seconds * 100.0) : 0;
-    snprintf(out, CLI_TRANSCRIPT_TIME_BYTES, "%02llu:%02llu.%02llu", cs / 6000, cs / 100 % 60,
+    snprintf(out, APP_TRANSCRIPT_TIME_BYTES, "%02llu:%02llu.%02llu", cs / 6000, cs / 100 % 60,
              cs % 100);
     return out;
 }
 
-const char *cli_transcript_strip(const char *text, size_t *n)
+const char *app_transcript_strip(const char *text, size_t *n)
 {
     while (*n > 0 && (*text == ' ' || (*text >= '\t' && *text <= '\r'))) {
         text++;
@@ -119,7 +119,7 @@ const char *cli_transcript_strip(const char *text, size_t *n)
 static const char *stripped_text(const struct akunu_segment *s, size_t *n)
 {
     *n = s->n_bytes;
-    return cli_transcript_strip(s->text, n);
+    return app_transcript_strip(s->text, n);
 }
 
 /* ---- Lines -------------------------------------------------------------- */
@@ -134,7 +134,7 @@ static size_t count_characters(const struct akunu_word *w)
 }
 
 /* The segment's words from `first` on that make a line, as a segment. */
-static struct akunu_segment cut_line(const struct cli_segment *s, size_t first, uint32_t max)
+static struct akunu_segment cut_line(const struct app_segment *s, size_t first, uint32_t max)
 {
     struct akunu_segment line = s->of;
     size_t n = 0, i = first;
@@ -154,7 +154,7 @@ static struct akunu_segment cut_line(const struct cli_segment *s, size_t first, 
 }
 
 /* Calls `each` for the lines of a segment that has a text. */
-static void for_each_line(const struct cli_transcript *t, const struct cli_segment *s,
+static void for_each_line(const struct app_transcript *t, const struct app_segment *s,
                           line_fn *each, void *user)
 {
     if (s->of.n_bytes == 0)
@@ -171,12 +171,12 @@ static void for_each_line(const struct cli_transcript *t, const struct cli_segme
 }
 
 struct printer {
-    struct cli_output *out;
+    struct app_output *out;
     bool text_only, highlights;
 };
 
 /* From red to green, as whisper.cpp colors them. */
-static void print_highlighted(struct cli_output *out, const struct akunu_segment *line)
+static void print_highlighted(struct app_output *out, const struct akunu_segment *line)
 {
     static const int colors[] = { 196, 202, 208, 214, 220, 226, 190, 154, 118, 82 };
     enum { N = sizeof colors / sizeof *colors };
@@ -184,30 +184,30 @@ static void print_highlighted(struct cli_output *out, const struct akunu_segment
         const struct akunu_word *w = &line->words[i];
         double p = w->probability;
         size_t color = (size_t)(p * p * p * N), n = w->n_bytes;
-        const char *text = i == 0 ? cli_transcript_strip(w->text, &n) : w->text;
-        cli_output_format(out, "\033[38;5;%dm", colors[color < N ? color : N - 1]);
-        cli_output_escaped(out, text, n);
+        const char *text = i == 0 ? app_transcript_strip(w->text, &n) : w->text;
+        app_output_format(out, "\033[38;5;%dm", colors[color < N ? color : N - 1]);
+        app_output_escaped(out, text, n);
     }
-    cli_output_text(out, "\033[0m");
+    app_output_text(out, "\033[0m");
 }
 
 static void print_line(const struct akunu_segment *line, void *user)
 {
     const struct printer *p = user;
-    char start[CLI_TRANSCRIPT_TIME_BYTES], end[CLI_TRANSCRIPT_TIME_BYTES];
+    char start[APP_TRANSCRIPT_TIME_BYTES], end[APP_TRANSCRIPT_TIME_BYTES];
     size_t n;
     const char *text = stripped_text(line, &n);
     if (!p->text_only)
-        cli_output_format(p->out, "[%s --> %s]  ", cli_transcript_time(line->start, '.', start),
-                          cli_transcript_time(line->end, '.', end));
+        app_output_format(p->out, "[%s --> %s]  ", app_transcript_time(line->start, '.', start),
+                          app_transcript_time(line->end, '.', end));
     if (p->highlights && line->n_words > 0)
         print_highlighted(p->out, line);
     else
-        cli_output_escaped(p->out, text, n);
-    cli_output_text(p->out, "\n");
+        app_output_escaped(p->out, text, n);
+    app_output_text(p->out, "\n");
 }
 
-void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, size_t i,
+void app_transcript_line(struct app_output *out, const struct app_transcript *t, size_t i,
                          bool text_only)
 {
     struct printer p = { out, text_only, t->highlights };
@@ -216,105 +216,105 @@ void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t,
 
 /* ---- Files -------------------------------------------------------------- */
 /* "-->" in the text would be read as times: "- ->" is not. */
-static void write_cue_text(struct cli_output *out, const char *text, size_t n)
+static void write_cue_text(struct app_output *out, const char *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (i + 3 <= n && memcmp(text + i, "-->", 3) == 0)
-            cli_output_text(out, "- ");
+            app_output_text(out, "- ");
         else
-            cli_output_bytes(out, text + i, 1);
+            app_output_bytes(out, text + i, 1);
 }
 
 /* The text, with times between its words: WebVTT's and extended LRC's karaoke. */
-static void write_timed_words(struct cli_output *out, const struct akunu_segment *s, bool lyrics)
+static void write_timed_words(struct app_output *out, const struct akunu_segment *s, bool lyrics)
 {
-    char time[CLI_TRANSCRIPT_TIME_BYTES];
+    char time[APP_TRANSCRIPT_TIME_BYTES];
     for (size_t i = 0; i < s->n_words; i++) {
         const struct akunu_word *w = &s->words[i];
         size_t n = w->n_bytes;
-        const char *text = i == 0 ? cli_transcript_strip(w->text, &n) : w->text;
+        const char *text = i == 0 ? app_transcript_strip(w->text, &n) : w->text;
         if (i > 0 || lyrics)
-            cli_output_format(out, "<%s>",
+            app_output_format(out, "<%s>",
                               lyrics ? format_lyrics_time(w->start, time) :
-                                       cli_transcript_time(w->start, '.', time));
+                                       app_transcript_time(w->start, '.', time));
         write_cue_text(out, text, n);
     }
 }
 
-static void write_subtitle(struct cli_output *out, const struct akunu_segment *s, size_t number,
-                           enum cli_transcript_form form, bool timed)
+static void write_subtitle(struct app_output *out, const struct akunu_segment *s, size_t number,
+                           enum app_transcript_form form, bool timed)
 {
-    char start[CLI_TRANSCRIPT_TIME_BYTES], end[CLI_TRANSCRIPT_TIME_BYTES];
-    bool is_srt = form == CLI_TRANSCRIPT_SRT;
+    char start[APP_TRANSCRIPT_TIME_BYTES], end[APP_TRANSCRIPT_TIME_BYTES];
+    bool is_srt = form == APP_TRANSCRIPT_SRT;
     char mark = is_srt ? ',' : '.';
     size_t n;
     const char *text = stripped_text(s, &n);
     if (is_srt)
-        cli_output_format(out, "%zu\n", number);
-    cli_output_format(out, "%s --> %s\n", cli_transcript_time(s->start, mark, start),
-                      cli_transcript_time(s->end, mark, end));
+        app_output_format(out, "%zu\n", number);
+    app_output_format(out, "%s --> %s\n", app_transcript_time(s->start, mark, start),
+                      app_transcript_time(s->end, mark, end));
     if (timed && !is_srt)
         write_timed_words(out, s, false);
     else
         write_cue_text(out, text, n);
-    cli_output_text(out, "\n\n");
+    app_output_text(out, "\n\n");
 }
 
-static void write_quoted(struct cli_output *out, const char *text, size_t n)
+static void write_quoted(struct app_output *out, const char *text, size_t n)
 {
-    cli_output_text(out, "\"");
+    app_output_text(out, "\"");
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '"')
-            cli_output_text(out, "\"");
-        cli_output_bytes(out, text + i, 1);
+            app_output_text(out, "\"");
+        app_output_bytes(out, text + i, 1);
     }
-    cli_output_text(out, "\"");
+    app_output_text(out, "\"");
 }
 
-static void write_segment(struct cli_output *out, const struct akunu_segment *s, size_t number,
-                          enum cli_transcript_form form, bool timed)
+static void write_segment(struct app_output *out, const struct akunu_segment *s, size_t number,
+                          enum app_transcript_form form, bool timed)
 {
-    char start[CLI_TRANSCRIPT_TIME_BYTES];
+    char start[APP_TRANSCRIPT_TIME_BYTES];
     size_t n;
     const char *text = stripped_text(s, &n);
     switch (form) {
-    case CLI_TRANSCRIPT_VTT:
-    case CLI_TRANSCRIPT_SRT: write_subtitle(out, s, number, form, timed); return;
-    case CLI_TRANSCRIPT_CSV:
-        cli_output_format(out, "%lld,%lld,", llround(s->start * 1000.0), llround(s->end * 1000.0));
+    case APP_TRANSCRIPT_VTT:
+    case APP_TRANSCRIPT_SRT: write_subtitle(out, s, number, form, timed); return;
+    case APP_TRANSCRIPT_CSV:
+        app_output_format(out, "%lld,%lld,", llround(s->start * 1000.0), llround(s->end * 1000.0));
         write_quoted(out, text, n);
         break;
-    case CLI_TRANSCRIPT_TSV:
-        cli_output_format(out, "%lld\t%lld\t", llround(s->start * 1000.0),
+    case APP_TRANSCRIPT_TSV:
+        app_output_format(out, "%lld\t%lld\t", llround(s->start * 1000.0),
                           llround(s->end * 1000.0));
         for (size_t i = 0; i < n; i++)
-            cli_output_bytes(out, text[i] == '\t' ? " " : text + i, 1);
+            app_output_bytes(out, text[i] == '\t' ? " " : text + i, 1);
         break;
-    case CLI_TRANSCRIPT_LRC:
-        cli_output_format(out, "[%s]", format_lyrics_time(s->start, start));
+    case APP_TRANSCRIPT_LRC:
+        app_output_format(out, "[%s]", format_lyrics_time(s->start, start));
         if (timed)
             write_timed_words(out, s, true);
         else
-            cli_output_bytes(out, text, n);
+            app_output_bytes(out, text, n);
         break;
-    default: cli_output_bytes(out, text, n); break;
+    default: app_output_bytes(out, text, n); break;
     }
-    cli_output_text(out, "\n");
+    app_output_text(out, "\n");
 }
 
 /* ---- JSON --------------------------------------------------------------- */
-json_t *cli_transcript_word(const struct akunu_word *w)
+json_t *app_transcript_word(const struct akunu_word *w)
 {
-    return json_pack("{s:o, s:o, s:o, s:o}", "word", cli_json_text(w->text, w->n_bytes), "start",
-                     cli_json_real(w->start), "end", cli_json_real(w->end), "probability",
-                     cli_json_real(w->probability));
+    return json_pack("{s:o, s:o, s:o, s:o}", "word", app_json_text(w->text, w->n_bytes), "start",
+                     app_json_real(w->start), "end", app_json_real(w->end), "probability",
+                     app_json_real(w->probability));
 }
 
 static json_t *words_json(const struct akunu_segment *s)
 {
     json_t *words = json_array();
     for (size_t i = 0; i < s->n_words; i++)
-        json_array_append_new(words, cli_transcript_word(&s->words[i]));
+        json_array_append_new(words, app_transcript_word(&s->words[i]));
     return words;
 }
 
@@ -325,17 +325,17 @@ static json_t *segment_json(const struct akunu_segment *s, bool has_words)
         json_array_append_new(tokens, json_integer(s->tokens[i]));
     json_t *all =
         json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", (json_int_t)s->id,
-                  "seek", (json_int_t)s->window, "start", cli_json_real(s->start), "end",
-                  cli_json_real(s->end), "text", cli_json_text(s->text, s->n_bytes), "tokens",
-                  tokens, "temperature", cli_json_real((double)s->temperature), "avg_logprob",
-                  cli_json_real(s->mean_log_prob), "compression_ratio",
-                  cli_json_real(s->compression), "no_speech_prob", cli_json_real(s->no_speech));
+                  "seek", (json_int_t)s->window, "start", app_json_real(s->start), "end",
+                  app_json_real(s->end), "text", app_json_text(s->text, s->n_bytes), "tokens",
+                  tokens, "temperature", app_json_real((double)s->temperature), "avg_logprob",
+                  app_json_real(s->mean_log_prob), "compression_ratio",
+                  app_json_real(s->compression), "no_speech_prob", app_json_real(s->no_speech));
     if (has_words)
         json_object_set_new(all, "words", words_json(s));
     return all;
 }
 
-json_t *cli_transcript_segments(const struct cli_transcript *t)
+json_t *app_transcript_segments(const struct app_transcript *t)
 {
     json_t *segments = json_array();
     for (size_t i = 0; i < t->n; i++)
@@ -343,7 +343,7 @@ json_t *cli_transcript_segments(const struct cli_transcript *t)
     return segments;
 }
 
-char *cli_transcript_text(const struct cli_transcript *t, size_t *n)
+char *app_transcript_text(const struct app_transcript *t, size_t *n)
 {
     size_t n_bytes = 0;
     for (size_t i = 0; i < t->n; i++)
@@ -359,21 +359,21 @@ char *cli_transcript_text(const struct cli_transcript *t, size_t *n)
     return text;
 }
 
-static json_t *transcript_json(const struct cli_transcript *t)
+static json_t *transcript_json(const struct app_transcript *t)
 {
     size_t n;
-    char *text = cli_transcript_text(t, &n);
+    char *text = app_transcript_text(t, &n);
     json_t *all =
-        text ? json_pack("{s:o, s:s, s:o}", "text", cli_json_text(text, n), "language",
-                         t->language ? t->language : "en", "segments", cli_transcript_segments(t)) :
+        text ? json_pack("{s:o, s:s, s:o}", "text", app_json_text(text, n), "language",
+                         t->language ? t->language : "en", "segments", app_transcript_segments(t)) :
                NULL;
     free(text);
     return all;
 }
 
 struct writer {
-    struct cli_output *out;
-    enum cli_transcript_form form;
+    struct app_output *out;
+    enum app_transcript_form form;
     bool timed;
     size_t n_lines;
 };
@@ -384,22 +384,22 @@ static void write_line(const struct akunu_segment *line, void *user)
     write_segment(w->out, line, ++w->n_lines, w->form, w->timed && line->n_words > 0);
 }
 
-void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t,
-                          enum cli_transcript_form form)
+void app_transcript_write(struct app_output *out, const struct app_transcript *t,
+                          enum app_transcript_form form)
 {
     struct writer w = { .out = out, .form = form, .timed = t->karaoke };
-    if (form == CLI_TRANSCRIPT_JSON || form == CLI_TRANSCRIPT_JSON_FULL) {
-        cli_json_print(out,
-                       form == CLI_TRANSCRIPT_JSON ? transcript_json(t) : cli_transcript_full(t));
-        cli_output_text(out, "\n");
+    if (form == APP_TRANSCRIPT_JSON || form == APP_TRANSCRIPT_JSON_FULL) {
+        app_json_print(out,
+                       form == APP_TRANSCRIPT_JSON ? transcript_json(t) : app_transcript_full(t));
+        app_output_text(out, "\n");
         return;
     }
-    if (form == CLI_TRANSCRIPT_VTT)
-        cli_output_text(out, "WEBVTT\n\n");
-    if (form == CLI_TRANSCRIPT_CSV)
-        cli_output_text(out, "start,end,text\n");
-    if (form == CLI_TRANSCRIPT_TSV)
-        cli_output_text(out, "start\tend\ttext\n");
+    if (form == APP_TRANSCRIPT_VTT)
+        app_output_text(out, "WEBVTT\n\n");
+    if (form == APP_TRANSCRIPT_CSV)
+        app_output_text(out, "start,end,text\n");
+    if (form == APP_TRANSCRIPT_TSV)
+        app_output_text(out, "start\tend\ttext\n");
     for (size_t i = 0; i < t->n; i++)
         for_each_line(t, &t->segments[i], write_line, &w);
 }

@@ -7,7 +7,7 @@
 #include "apps/common/output.h"
 
 /* A segment, and the memory that its members point to. */
-struct cli_segment {
+struct app_segment {
     struct akunu_segment of;
     char *text; /* terminated */
     akunu_token *tokens;
@@ -16,8 +16,8 @@ struct cli_segment {
     char *spoken; /* the words, one after another */
 };
 
-/* What CLI_TRANSCRIPT_JSON_FULL tells besides. */
-struct cli_transcript_source {
+/* What APP_TRANSCRIPT_JSON_FULL tells besides. */
+struct app_transcript_source {
     const struct akunu_model_info *model;
     const struct akunu_tokenizer *tokenizer;
     const char *path;     /* of the model */
@@ -25,8 +25,8 @@ struct cli_transcript_source {
     bool translate;
 };
 
-struct cli_transcript {
-    struct cli_segment *segments;
+struct app_transcript {
+    struct app_segment *segments;
     size_t n, capacity;
     const char *language; /* code */
     bool has_words;       /* they were asked for */
@@ -35,51 +35,51 @@ struct cli_transcript {
     uint32_t max_line;
     bool highlights;                            /* colors words of lines by their probability */
     bool karaoke;                               /* WebVTT and LRC have the times of words */
-    const struct cli_transcript_source *source; /* NULL: there is no CLI_TRANSCRIPT_JSON_FULL */
+    const struct app_transcript_source *source; /* NULL: there is no APP_TRANSCRIPT_JSON_FULL */
 };
 
-enum cli_transcript_form {
-    CLI_TRANSCRIPT_TXT,
-    CLI_TRANSCRIPT_VTT,
-    CLI_TRANSCRIPT_SRT,
-    CLI_TRANSCRIPT_CSV,
-    CLI_TRANSCRIPT_TSV,
-    CLI_TRANSCRIPT_LRC,
-    CLI_TRANSCRIPT_JSON,
-    CLI_TRANSCRIPT_JSON_FULL,
-    CLI_TRANSCRIPT_FORMS
+enum app_transcript_form {
+    APP_TRANSCRIPT_TXT,
+    APP_TRANSCRIPT_VTT,
+    APP_TRANSCRIPT_SRT,
+    APP_TRANSCRIPT_CSV,
+    APP_TRANSCRIPT_TSV,
+    APP_TRANSCRIPT_LRC,
+    APP_TRANSCRIPT_JSON,
+    APP_TRANSCRIPT_JSON_FULL,
+    APP_TRANSCRIPT_FORMS
 };
 /* "txt" */
-const char *cli_transcript_extension(enum cli_transcript_form form);
+const char *app_transcript_extension(enum app_transcript_form form);
 
 /* Copies a segment. False: out of memory. */
-bool cli_transcript_add(struct cli_transcript *t, const struct akunu_segment *segment);
-void cli_transcript_free(struct cli_transcript *t);
+bool app_transcript_add(struct app_transcript *t, const struct akunu_segment *segment);
+void app_transcript_free(struct app_transcript *t);
 
 /* All text, terminated, to be freed. NULL: out of memory. */
-char *cli_transcript_text(const struct cli_transcript *t, size_t *n);
-/* A word as CLI_TRANSCRIPT_JSON has it. */
-json_t *cli_transcript_word(const struct akunu_word *word);
+char *app_transcript_text(const struct app_transcript *t, size_t *n);
+/* A word as APP_TRANSCRIPT_JSON has it. */
+json_t *app_transcript_word(const struct akunu_word *word);
 /* The text without the whitespace at its ends. */
-const char *cli_transcript_strip(const char *text, size_t *n);
-/* The list of segments, as CLI_TRANSCRIPT_JSON has it. */
-json_t *cli_transcript_segments(const struct cli_transcript *t);
+const char *app_transcript_strip(const char *text, size_t *n);
+/* The list of segments, as APP_TRANSCRIPT_JSON has it. */
+json_t *app_transcript_segments(const struct app_transcript *t);
 
 /* The lines of segment i: times, unless `text_only`, and text. Segments without a text have
  * none. */
-void cli_transcript_line(struct cli_output *out, const struct cli_transcript *t, size_t i,
+void app_transcript_line(struct app_output *out, const struct app_transcript *t, size_t i,
                          bool text_only);
 
 /* "01:02:03.456", with `mark` before the milliseconds. */
-enum { CLI_TRANSCRIPT_TIME_BYTES = 32 };
-const char *cli_transcript_time(double seconds, char mark, char out[CLI_TRANSCRIPT_TIME_BYTES]);
-json_int_t cli_transcript_milliseconds(double seconds);
+enum { APP_TRANSCRIPT_TIME_BYTES = 32 };
+const char *app_transcript_time(double seconds, char mark, char out[APP_TRANSCRIPT_TIME_BYTES]);
+json_int_t app_transcript_milliseconds(double seconds);
 
 /* whisper.cpp's full JSON: transcript_full.c. NULL: out of memory. */
-json_t *cli_transcript_full(const struct cli_transcript *t);
+json_t *app_transcript_full(const struct app_transcript *t);
 
 /* The whole transcript. */
-void cli_transcript_write(struct cli_output *out, const struct cli_transcript *t,
-                          enum cli_transcript_form form);
+void app_transcript_write(struct app_output *out, const struct app_transcript *t,
+                          enum app_transcript_form form);
 
 #endif

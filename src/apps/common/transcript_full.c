@@ -120,13 +120,13 @@ static double time_at(const struct akunu_segment *s, size_t byte, bool is_end)
 
 static void set_times(json_t *object, double start, double end)
 {
-    char from[CLI_TRANSCRIPT_TIME_BYTES], to[CLI_TRANSCRIPT_TIME_BYTES];
+    char from[APP_TRANSCRIPT_TIME_BYTES], to[APP_TRANSCRIPT_TIME_BYTES];
     json_object_set_new(object, "timestamps",
-                        json_pack("{s:s, s:s}", "from", cli_transcript_time(start, ',', from), "to",
-                                  cli_transcript_time(end, ',', to)));
+                        json_pack("{s:s, s:s}", "from", app_transcript_time(start, ',', from), "to",
+                                  app_transcript_time(end, ',', to)));
     json_object_set_new(object, "offsets",
-                        json_pack("{s:I, s:I}", "from", cli_transcript_milliseconds(start), "to",
-                                  cli_transcript_milliseconds(end)));
+                        json_pack("{s:I, s:I}", "from", app_transcript_milliseconds(start), "to",
+                                  app_transcript_milliseconds(end)));
 }
 
 /* A time is said at the beginning of the segment or at its end. */
@@ -147,7 +147,7 @@ static json_t *text_json(const struct spelled *p, size_t first, size_t end)
 {
     size_t start = first > 0 ? p->ends[first - 1] : 0, stop = p->ends[end - 1];
     json_t *all = json_object();
-    json_object_set_new(all, "text", cli_json_text(p->bytes + start, stop - start));
+    json_object_set_new(all, "text", app_json_text(p->bytes + start, stop - start));
     set_times(all, time_at(p->s, start, false), time_at(p->s, stop, true));
     return all;
 }
@@ -162,7 +162,7 @@ static json_t *tokens_json(const struct spelled *p)
             end++;
         json_t *token = is_time ? time_json(p, i) : text_json(p, i, end);
         json_object_set_new(token, "id", json_integer(p->s->tokens[i]));
-        json_object_set_new(token, "p", cli_json_real((double)p->s->token_probabilities[i]));
+        json_object_set_new(token, "p", app_json_real((double)p->s->token_probabilities[i]));
         json_object_set_new(token, "t_dtw", json_integer(-1));
         json_array_append_new(tokens, token);
     }
@@ -170,15 +170,15 @@ static json_t *tokens_json(const struct spelled *p)
 }
 
 /* ---- Segments ----------------------------------------------------------- */
-static json_t *segment_json(const struct cli_transcript *t, const struct akunu_segment *s)
+static json_t *segment_json(const struct app_transcript *t, const struct akunu_segment *s)
 {
-    const struct cli_transcript_source *source = t->source;
+    const struct app_transcript_source *source = t->source;
     struct spelled p = { .s = s, .first_time = (akunu_token)source->model->vocab_size - TIMES };
     json_t *all = NULL;
     if (spell(&p, source->tokenizer)) {
         all = json_object();
         set_times(all, s->start, s->end);
-        json_object_set_new(all, "text", cli_json_text(s->text, s->n_bytes));
+        json_object_set_new(all, "text", app_json_text(s->text, s->n_bytes));
         json_object_set_new(all, "tokens", tokens_json(&p));
     }
     free(p.bytes);
@@ -186,9 +186,9 @@ static json_t *segment_json(const struct cli_transcript *t, const struct akunu_s
     return all;
 }
 
-json_t *cli_transcript_full(const struct cli_transcript *t)
+json_t *app_transcript_full(const struct app_transcript *t)
 {
-    const struct cli_transcript_source *source = t->source;
+    const struct app_transcript_source *source = t->source;
     char system[256];
     json_t *segments = json_array();
     for (size_t i = 0; i < t->n; i++)
@@ -200,7 +200,7 @@ json_t *cli_transcript_full(const struct cli_transcript *t)
     snprintf(system, sizeof system, "%s, %s", akunu_build_info(), source->model->cpu);
     return json_pack("{s:s, s:o, s:{s:o, s:s, s:b}, s:{s:s}, s:o}", "systeminfo", system, "model",
                      model_json(source->model), "params", "model",
-                     cli_json_text(source->path, strlen(source->path)), "language",
+                     app_json_text(source->path, strlen(source->path)), "language",
                      source->language, "translate", (int)source->translate, "result", "language",
                      t->language ? t->language : "en", "transcription", segments);
 }

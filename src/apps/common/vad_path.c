@@ -45,7 +45,7 @@ static char *find_installed(void)
         if (!found)
             found = find_file(folder, "../share/akunu/", file_name);
     }
-    return found ? found : find_file(CLI_DATA_DIR, "", file_name);
+    return found ? found : find_file(APP_DATA_DIR, "", file_name);
 }
 
 /* Names of whisper.cpp and ours. */
@@ -54,7 +54,7 @@ static int is_silero(const struct dirent *entry)
     const char *name = entry->d_name;
     if (strncmp(name, "ggml-", 5) == 0)
         name += 5;
-    return strncmp(name, "silero", 6) == 0 && cli_ends_with(name, ".bin");
+    return strncmp(name, "silero", 6) == 0 && app_ends_with(name, ".bin");
 }
 
 /* The last by name, which is the newest. */
@@ -85,23 +85,23 @@ static char *find_path(const char *name, const char *model_path, const char *mod
     return path ? path : strdup(name);
 }
 
-int cli_load_vad(const struct cli_options *o, const char *model_path, bool is_required,
+int app_load_vad(const struct app_options *o, const char *model_path, bool is_required,
                  struct akunu_vad **out)
 {
-    char *models = cli_models_folder();
+    char *models = app_models_folder();
     if (!models)
-        return cli_fail_memory();
+        return app_fail_memory();
     char *path = find_path(o->speech.vad_model, model_path, models);
     *out = path ? akunu_vad_load(path) : NULL;
-    int code = *out || !is_required ? CLI_EXIT_OK : CLI_EXIT_MODEL;
+    int code = *out || !is_required ? APP_EXIT_OK : APP_EXIT_MODEL;
     if (path && !*out && is_required)
-        code = cli_fail_library();
+        code = app_fail_library();
     else if (path && !*out)
-        cli_warn("%s; --vad has no weights", akunu_last_error());
+        app_warn("%s; --vad has no weights", akunu_last_error());
     else if (!path && is_required)
-        cli_fail("--vad: no weights of Silero VAD in %s, beside the model or in %s: name a file "
+        app_fail("--vad: no weights of Silero VAD in %s, beside the model or in %s: name a file "
                  "with --vad-model",
-                 CLI_DATA_DIR, models);
+                 APP_DATA_DIR, models);
     free(path);
     free(models);
     return code;

@@ -11,7 +11,7 @@
 
 void server_answer(struct http_exchange *x, unsigned code, json_t *value)
 {
-    char *text = value ? cli_json_write(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *text = value ? app_json_write(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     json_decref(value);
     if (!text) {
         server_fail_memory(x);
@@ -38,7 +38,7 @@ static const char *type_of(unsigned code)
 json_t *server_error(const struct http_exchange *x, unsigned code, const char *param,
                      const char *code_name, const char *message)
 {
-    json_t *text = cli_json_text(message, strlen(message)); /* it may quote what a client sent */
+    json_t *text = app_json_text(message, strlen(message)); /* it may quote what a client sent */
     return server_api_of(x)->error(code, type_of(code), param, code_name, text);
 }
 

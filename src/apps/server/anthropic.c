@@ -12,9 +12,9 @@
 /* ---- Messages ----------------------------------------------------------- */
 static bool fail_block(struct server_chat *r, size_t i, const json_t *block)
 {
-    char shown[CLI_DESCRIBED_BYTES];
+    char shown[APP_DESCRIBED_BYTES];
     const json_t *type = json_object_get(block, "type");
-    cli_describe_json(type ? type : block, shown);
+    app_describe_json(type ? type : block, shown);
     server_fail(r->x, 400, "messages", NULL,
                 "messages[%zu].content has a block of type %s; expected text, thinking, tool_use "
                 "or tool_result with its members, since images and documents cannot be read",
@@ -25,7 +25,7 @@ static bool fail_block(struct server_chat *r, size_t i, const json_t *block)
 /* A tool_use block as a call of OpenAI's. */
 static json_t *call_of(const json_t *block)
 {
-    char *arguments = cli_json_write(json_object_get(block, "input"), JSON_COMPACT);
+    char *arguments = app_json_write(json_object_get(block, "input"), JSON_COMPACT);
     json_t *call = json_pack("{s:O, s:s, s:{s:O, s:s}}", "id", json_object_get(block, "id"), "type",
                              "function", "function", "name", json_object_get(block, "name"),
                              "arguments", arguments ? arguments : "{}");
@@ -54,7 +54,7 @@ static bool add_blocks(struct server_chat *r, size_t i, const char *role, const 
             good =
                 server_text_add(&thinking, json_string_value(thought), json_string_length(thought));
         } else if (strcmp(type, "tool_use") == 0) {
-            good = (cli_json_is_object(json_object_get(block, "input")) &&
+            good = (app_json_is_object(json_object_get(block, "input")) &&
                     json_is_string(json_object_get(block, "id")) &&
                     json_array_append_new(calls, call_of(block)) == 0) ||
                    fail_block(r, i, block);
@@ -76,10 +76,10 @@ static bool add_blocks(struct server_chat *r, size_t i, const char *role, const 
     /* beside results, a message without a text says nothing */
     bool has_text = text.n > 0 || json_array_size(calls) > 0 || n_results == 0;
     json_t *message =
-        json_pack("{s:s, s:o}", "role", role, "content", cli_json_text(text.bytes, text.n));
+        json_pack("{s:s, s:o}", "role", role, "content", app_json_text(text.bytes, text.n));
     if (thinking.n > 0)
         json_object_set_new(message, "reasoning_content",
-                            cli_json_text(thinking.bytes, thinking.n));
+                            app_json_text(thinking.bytes, thinking.n));
     if (json_array_size(calls) > 0)
         json_object_set(message, "tool_calls", calls);
     if (good && has_text)
@@ -146,7 +146,7 @@ static bool read_tools(struct server_chat *r)
         const json_t *tool = json_array_get(list, i);
         json_t *schema = json_object_get(tool, "input_schema"),
                *about = json_object_get(tool, "description"), *name = json_object_get(tool, "name");
-        good = json_is_string(name) && cli_json_is_object(schema) &&
+        good = json_is_string(name) && app_json_is_object(schema) &&
                (!about || json_is_null(about) || json_is_string(about)) &&
                json_array_append_new(
                    tools, json_pack("{s:s, s:{s:O, s:O*, s:O}}", "type", "function", "function",
@@ -301,7 +301,7 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
     part->n_calls += event->kind == AKUNU_REPLY_CALL;
     if (!job->stream || !job->x)
         return;
-    json_t *text = cli_json_text(event->text, event->n_bytes);
+    json_t *text = app_json_text(event->text, event->n_bytes);
     enum akunu_reply_kind open = blocks_of_job(job)->open;
     switch (event->kind) {
     case AKUNU_REPLY_REASONING:

@@ -43,8 +43,8 @@ bool server_chat_fail_memory(struct server_chat *r)
 
 bool server_chat_check_messages(struct server_chat *r, const char *name)
 {
-    char why[CLI_PROBLEM_BYTES];
-    if (!cli_conversation_check(r->messages, why)) {
+    char why[APP_PROBLEM_BYTES];
+    if (!app_conversation_check(r->messages, why)) {
         if (!*why)
             return server_chat_fail_memory(r);
         server_fail(r->x, 400, name, NULL, "%s", why);
@@ -78,7 +78,7 @@ bool server_chat_set_tools(struct server_chat *r, const json_t *tools)
         if (type && strcmp(type, "function") == 0 &&
             json_string_length(json_object_get(function, "name")) > 0 &&
             is_string_or_nothing(json_object_get(function, "description")) &&
-            (!schema || json_is_null(schema) || cli_json_is_object(schema)))
+            (!schema || json_is_null(schema) || app_json_is_object(schema)))
             continue;
         server_fail(r->x, 400, "tools", NULL,
                     "tools[%zu] is not a function with a name, a description and parameters: no "
@@ -86,7 +86,7 @@ bool server_chat_set_tools(struct server_chat *r, const json_t *tools)
                     i);
         return false;
     }
-    r->tools = json_array_size(tools) > 0 ? cli_json_write(tools, JSON_COMPACT) : NULL;
+    r->tools = json_array_size(tools) > 0 ? app_json_write(tools, JSON_COMPACT) : NULL;
     return r->tools || json_array_size(tools) == 0 || server_chat_fail_memory(r);
 }
 
@@ -95,15 +95,15 @@ bool server_chat_read_kwargs(struct server_chat *r)
 {
     const json_t *found = json_object_get(r->body, "chat_template_kwargs");
     const char *flag = r->model->options->chat.kwargs;
-    if (found && !json_is_null(found) && !cli_json_is_object(found)) {
+    if (found && !json_is_null(found) && !app_json_is_object(found)) {
         server_fail_member(r->x, "chat_template_kwargs", found, "an object");
         return false;
     }
     json_t *all =
-        flag ? cli_json_read(flag, strlen(flag), 0, CLI_JSON_PYTHON, NULL) : json_object();
-    if (all && cli_json_is_object(found))
+        flag ? app_json_read(flag, strlen(flag), 0, APP_JSON_PYTHON, NULL) : json_object();
+    if (all && app_json_is_object(found))
         json_object_update(all, (json_t *)(uintptr_t)found);
-    r->kwargs = all ? cli_json_write(all, JSON_COMPACT) : NULL;
+    r->kwargs = all ? app_json_write(all, JSON_COMPACT) : NULL;
     json_decref(all);
     return r->kwargs || server_chat_fail_memory(r);
 }
@@ -152,7 +152,7 @@ bool server_chat_set_schema(struct server_chat *r, const char *name, const char 
 {
     r->content = akunu_grammar_from_schema(schema, strlen(schema), NULL);
     r->schema = r->content ?
-                    cli_json_read(schema, strlen(schema), JSON_DECODE_ANY, CLI_JSON_PYTHON, NULL) :
+                    app_json_read(schema, strlen(schema), JSON_DECODE_ANY, APP_JSON_PYTHON, NULL) :
                     NULL;
     if (!r->content)
         server_fail_library(r->x, name);
@@ -165,7 +165,7 @@ bool server_chat_set_schema(struct server_chat *r, const char *name, const char 
 static char *render_messages(struct server_chat *r, const json_t *messages)
 {
     struct akunu_chat input;
-    char *text = cli_json_write(messages, JSON_COMPACT), *prompt;
+    char *text = app_json_write(messages, JSON_COMPACT), *prompt;
     if (!text)
         return NULL;
     akunu_chat_default(&input, sizeof input);
@@ -198,7 +198,7 @@ static bool fill_contents(json_t *messages)
 static bool render_prompt(struct server_chat *r, json_t *parsed)
 {
     bool changed = false;
-    if (!cli_conversation_parse_arguments(parsed, &changed))
+    if (!app_conversation_parse_arguments(parsed, &changed))
         return false;
     r->text = render_messages(r, parsed);
     if (!r->text && fill_contents(parsed))
@@ -212,15 +212,15 @@ bool server_chat_make_prompt(struct server_chat *r)
 {
     const struct server_model *m = r->model;
     bool is_empty = false;
-    json_t *parsed = cli_conversation_name_developer(r->messages, m->template_text) ?
+    json_t *parsed = app_conversation_name_developer(r->messages, m->template_text) ?
                          json_deep_copy(r->messages) :
                          NULL;
     if (!parsed)
         return server_chat_fail_memory(r);
     bool has_memory = render_prompt(r, parsed);
     if (r->text)
-        is_empty = cli_tokenize_prompt(m->loaded.tokenizer, r->text, r->n_text, &r->prompt.ids,
-                                       &r->prompt.n) != CLI_EXIT_OK;
+        is_empty = app_tokenize_prompt(m->loaded.tokenizer, r->text, r->n_text, &r->prompt.ids,
+                                       &r->prompt.n) != APP_EXIT_OK;
     json_decref(parsed);
     if (!has_memory)
         server_fail_memory(r->x);
@@ -324,7 +324,7 @@ struct server_commit server_chat_commit(struct server_chat *r, bool good)
 
 json_t *server_chat_arguments(const char *text)
 {
-    return cli_json_read(text ? text : "", text ? strlen(text) : 0, JSON_ALLOW_NUL, CLI_JSON_STRICT,
+    return app_json_read(text ? text : "", text ? strlen(text) : 0, JSON_ALLOW_NUL, APP_JSON_STRICT,
                          NULL);
 }
 

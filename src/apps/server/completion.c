@@ -83,11 +83,11 @@ static json_t *probability_of(const struct server_model *m, const struct server_
         text = server_token_text(m, event->top[i].token, &bytes);
         json_array_append_new(top, json_pack("{s:i, s:o, s:o, s:o}", "id", (int)event->top[i].token,
                                              "token", text, "bytes", bytes, "logprob",
-                                             cli_json_real((double)event->top[i].logprob)));
+                                             app_json_real((double)event->top[i].logprob)));
     }
     text = server_token_text(m, event->token, &bytes);
     return json_pack("{s:i, s:o, s:o, s:o, s:o}", "id", (int)event->token, "token", text, "bytes",
-                     bytes, "logprob", cli_json_real((double)event->logprob), "top_logprobs", top);
+                     bytes, "logprob", app_json_real((double)event->logprob), "top_logprobs", top);
 }
 
 /* Takes a list that was not reported yet; empty without any. */
@@ -111,7 +111,7 @@ static json_t *piece_of(struct server_part *part, const char *text, size_t n, bo
     struct completion_part *own = own_part(part);
     json_t *value =
         json_pack("{s:I, s:o, s:o, s:i, s:b}", "index", (json_int_t)part->index, "content",
-                  cli_json_text(text, n), "tokens",
+                  app_json_text(text, n), "tokens",
                   c->returns_tokens || part->job->stream ? take_list(&own->tokens) : json_array(),
                   "id_slot", 0, "stop", stop);
     if (part->job->n_top >= 0)
@@ -130,7 +130,7 @@ static json_t *prompt_of(const struct server_part *part)
     char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
     if (text)
         akunu_tokenizer_decode(t, p->ids, p->n, 0, text, (size_t)n);
-    json_t *value = text ? cli_json_text(text, (size_t)n) : NULL;
+    json_t *value = text ? app_json_text(text, (size_t)n) : NULL;
     free(text);
     return value;
 }

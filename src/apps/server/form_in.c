@@ -60,12 +60,12 @@ static json_t *describe_text(struct http_exchange *x, const struct field *f)
 static bool add_field(struct http_exchange *x, json_t *object, const struct field *f,
                       const char *body)
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     bool is_file = strcmp(f->name, "file") == 0 && !f->is_list;
     json_t *list = json_object_get(object, f->name);
     if (list && !(f->is_list && json_is_array(list))) {
         server_fail(x, 400, NULL, NULL, "the form has two parts %s; expected one",
-                    cli_show_text(f->name, shown));
+                    app_show_text(f->name, shown));
         return false;
     }
     json_t *value = is_file ? describe_file(f->part, body) : describe_text(x, f);

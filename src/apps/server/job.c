@@ -50,7 +50,7 @@ static struct server_event *copy_event(const struct akunu_request_event *e,
                                     .n_top = e->n_top,
                                     .status = e->status,
                                     .n_open = e->n_open,
-                                    .time = cli_seconds(),
+                                    .time = app_seconds(),
                                     .n_bytes = n };
     if (ends)
         event->result = *e->result;

@@ -42,7 +42,7 @@ static bool is_shallow(const char *text, size_t n, size_t *n_values)
 json_t *server_read_object(const struct server *s, struct http_exchange *x)
 {
     const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY;
-    char shown[CLI_DESCRIBED_BYTES];
+    char shown[APP_DESCRIBED_BYTES];
     json_error_t error;
     size_t n, n_values;
     const char *text = http_body(x, &n);
@@ -55,9 +55,9 @@ json_t *server_read_object(const struct server *s, struct http_exchange *x)
         server_fail(x, 413, NULL, NULL, "the body's %zu values do not fit into --memory", n_values);
         return NULL;
     }
-    json_t *body = cli_json_read(text, n, flags, CLI_JSON_STRICT, &error);
-    json_t *python = body ? NULL : cli_json_read(text, n, flags, CLI_JSON_PYTHON, NULL);
-    if (cli_json_is_object(body))
+    json_t *body = app_json_read(text, n, flags, APP_JSON_STRICT, &error);
+    json_t *python = body ? NULL : app_json_read(text, n, flags, APP_JSON_PYTHON, NULL);
+    if (app_json_is_object(body))
         return body;
     if (python)
         server_fail(
@@ -67,9 +67,9 @@ json_t *server_read_object(const struct server *s, struct http_exchange *x)
             error.line, error.column);
     else if (!body)
         server_fail(x, 400, NULL, NULL, "the body is no valid JSON: line %d, column %d: %s",
-                    error.line, error.column, cli_show_text(error.text, shown));
+                    error.line, error.column, app_show_text(error.text, shown));
     else
-        cli_describe_json(body, shown);
+        app_describe_json(body, shown);
     if (body)
         server_fail(x, 400, NULL, NULL, "the body is %s; expected an object", shown);
     json_decref(body);
@@ -80,8 +80,8 @@ json_t *server_read_object(const struct server *s, struct http_exchange *x)
 void server_fail_member(struct http_exchange *x, const char *name, const json_t *found,
                         const char *expected)
 {
-    char shown[CLI_DESCRIBED_BYTES];
-    cli_describe_json(found, shown);
+    char shown[APP_DESCRIBED_BYTES];
+    app_describe_json(found, shown);
     server_fail(x, 400, name, NULL, "%s is %s; expected %s", name, shown, expected);
 }
 
@@ -138,7 +138,7 @@ bool server_get_real(struct http_exchange *x, const json_t *body, const char *na
         *out = value;
         return true;
     }
-    if (low == CLI_ABOVE_ZERO)
+    if (low == APP_ABOVE_ZERO)
         snprintf(expected, sizeof expected, "a number above 0, up to %g", high);
     else
         snprintf(expected, sizeof expected, "a number from %g to %g", low, high);

@@ -50,12 +50,12 @@ static bool add_lines(struct server_keys *keys, const char *text, size_t n)
     return true;
 }
 
-bool server_read_keys(const struct cli_options *o, struct server_keys *out,
-                      char why[CLI_SHOWN_BYTES * 4])
+bool server_read_keys(const struct app_options *o, struct server_keys *out,
+                      char why[APP_SHOWN_BYTES * 4])
 {
-    enum { WHY_BYTES = CLI_SHOWN_BYTES * 4 };
-    struct cli_text text = { 0 };
-    char shown[CLI_SHOWN_BYTES];
+    enum { WHY_BYTES = APP_SHOWN_BYTES * 4 };
+    struct app_text text = { 0 };
+    char shown[APP_SHOWN_BYTES];
     *out = (struct server_keys){ .n = 0 };
     bool good = !o->server.api_key || add_list(out, o->server.api_key);
     snprintf(why, WHY_BYTES, "at most %d keys are possible", SERVER_KEYS_MAX);
@@ -65,8 +65,8 @@ bool server_read_keys(const struct cli_options *o, struct server_keys *out,
     }
     if (good && o->server.api_key_file) {
         size_t before = out->n;
-        cli_show_text(o->server.api_key_file, shown);
-        if (cli_read_file("--api-key-file", o->server.api_key_file, &text) != CLI_EXIT_OK) {
+        app_show_text(o->server.api_key_file, shown);
+        if (app_read_file("--api-key-file", o->server.api_key_file, &text) != APP_EXIT_OK) {
             snprintf(why, WHY_BYTES, "--api-key-file %s cannot be read", shown);
             good = false;
         } else if (!add_lines(out, text.bytes, text.n)) {

@@ -29,7 +29,7 @@ void server_name_exchange(const struct server *s, struct http_exchange *x)
 /* {"time": …, "id": …, …} */
 static void log_json(const struct server *s, struct http_exchange *x, bool client_gone)
 {
-    char at[32], id[ID_BYTES], path[CLI_SHOWN_BYTES], method[CLI_SHOWN_BYTES];
+    char at[32], id[ID_BYTES], path[APP_SHOWN_BYTES], method[APP_SHOWN_BYTES];
     const uint64_t *n = http_counts(x);
     struct tm utc;
     time_t now = time(NULL);
@@ -38,27 +38,27 @@ static void log_json(const struct server *s, struct http_exchange *x, bool clien
     json_t *line =
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:I, s:I, s:I, s:b}", "time", at, "id",
                   id_of(s, x, id), "client", http_client(x), "method",
-                  cli_show_text(http_method(x), method), "route", cli_show_text(http_path(x), path),
+                  app_show_text(http_method(x), method), "route", app_show_text(http_path(x), path),
                   "code", (json_int_t)http_code(x), "seconds", http_age(x), "prompt_tokens",
                   (json_int_t)n[SERVER_PROMPT], "cached_tokens", (json_int_t)n[SERVER_CACHED],
                   "generated_tokens", (json_int_t)n[SERVER_GENERATED], "client_left", client_gone);
-    char *text = line ? cli_json_write(line, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+    char *text = line ? app_json_write(line, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(line);
     if (text)
-        cli_report("%s", text);
+        app_report("%s", text);
     free(text);
 }
 
 static void log_text(const struct server *s, struct http_exchange *x, bool client_gone)
 {
-    char id[ID_BYTES], path[CLI_SHOWN_BYTES], method[CLI_SHOWN_BYTES], tokens[96] = "";
+    char id[ID_BYTES], path[APP_SHOWN_BYTES], method[APP_SHOWN_BYTES], tokens[96] = "";
     const uint64_t *n = http_counts(x);
     if (n[SERVER_PROMPT] > 0)
         snprintf(tokens, sizeof tokens, ", %llu tokens (%llu cached) and %llu new",
                  (unsigned long long)n[SERVER_PROMPT], (unsigned long long)n[SERVER_CACHED],
                  (unsigned long long)n[SERVER_GENERATED]);
-    cli_report("%s %s %s %s %u %.3f s%s%s", id_of(s, x, id), http_client(x),
-               cli_show_text(http_method(x), method), cli_show_text(http_path(x), path),
+    app_report("%s %s %s %s %u %.3f s%s%s", id_of(s, x, id), http_client(x),
+               app_show_text(http_method(x), method), app_show_text(http_path(x), path),
                http_code(x), http_age(x), tokens, client_gone ? ", the client left" : "");
 }
 

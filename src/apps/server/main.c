@@ -17,19 +17,19 @@
 
 /* The only command of this program, which main() runs; src/apps/common/options.def has its flags.
  */
-const struct cli_command cli_commands[] = {
+const struct app_command app_commands[] = {
     { .name = "server",
-      .bit = CLI_SERVER,
-      .traits = CLI_LOADS_MODEL,
+      .bit = APP_SERVER,
+      .traits = APP_LOADS_MODEL,
       .summary = "serve a model over HTTP",
       .example = "akunu-server -m model.gguf --port 8080",
       .operands = { "model" } },
 };
-const size_t cli_n_commands = 1;
+const size_t app_n_commands = 1;
 
-const struct cli_command *cli_find_command(const char *name)
+const struct app_command *app_find_command(const char *name)
 {
-    return strcmp(name, cli_commands[0].name) == 0 ? &cli_commands[0] : NULL;
+    return strcmp(name, app_commands[0].name) == 0 ? &app_commands[0] : NULL;
 }
 
 /* ---- Handlers of http.h ------------------------------------------------- */
@@ -73,14 +73,14 @@ static void report_ready(struct server *s)
     const struct server_model *m = &s->models[0];
     server_notify("READY=1");
     if (!s->has_first)
-        cli_report("%zu models, loaded when they are asked for: %s", s->n_models,
+        app_report("%zu models, loaded when they are asked for: %s", s->n_models,
                    http_address(s->http));
     else if (m->scheduler)
-        cli_report("%s, %u tokens of context, %lld texts at once: %s", m->id,
+        app_report("%s, %u tokens of context, %lld texts at once: %s", m->id,
                    akunu_scheduler_context(m->scheduler), (long long)m->options->server.n_sequences,
                    http_address(s->http));
     else
-        cli_report("%s, for %s: %s", m->id, m->speech ? "speech" : "embeddings",
+        app_report("%s, for %s: %s", m->id, m->speech ? "speech" : "embeddings",
                    http_address(s->http));
 }
 
@@ -115,19 +115,19 @@ static void on_tick(void *user)
 }
 
 /* Reads the key and the certificate, of which both or none are given. */
-static int read_tls(const struct cli_options *o, struct cli_text *key, struct cli_text *certificate)
+static int read_tls(const struct app_options *o, struct app_text *key, struct app_text *certificate)
 {
     if (!o->server.ssl_key_file && !o->server.ssl_cert_file)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (!o->server.ssl_key_file || !o->server.ssl_cert_file)
-        return cli_fail_usage("--ssl-key-file and --ssl-cert-file: one needs the other");
-    int code = cli_read_file("--ssl-key-file", o->server.ssl_key_file, key);
-    return code == CLI_EXIT_OK ?
-               cli_read_file("--ssl-cert-file", o->server.ssl_cert_file, certificate) :
+        return app_fail_usage("--ssl-key-file and --ssl-cert-file: one needs the other");
+    int code = app_read_file("--ssl-key-file", o->server.ssl_key_file, key);
+    return code == APP_EXIT_OK ?
+               app_read_file("--ssl-cert-file", o->server.ssl_cert_file, certificate) :
                code;
 }
 
-static void free_tls(struct cli_text *key, struct cli_text *certificate)
+static void free_tls(struct app_text *key, struct app_text *certificate)
 {
     if (key->bytes) /* a secret */
         explicit_bzero(key->bytes, key->n);
@@ -137,40 +137,40 @@ static void free_tls(struct cli_text *key, struct cli_text *certificate)
 
 static void reload_tls(const struct server *s)
 {
-    struct cli_text key = { 0 }, certificate = { 0 };
+    struct app_text key = { 0 }, certificate = { 0 };
     const char *why = "it cannot be read";
     int code = read_tls(s->options, &key, &certificate);
-    bool good = code == CLI_EXIT_OK && key.bytes &&
+    bool good = code == APP_EXIT_OK && key.bytes &&
                 http_set_certificate(key.bytes, certificate.bytes, &why);
     if (good)
-        cli_report("the certificate was read again");
-    else if (code != CLI_EXIT_OK || key.bytes)
-        cli_warn("%s; the certificate stays as it was", why);
+        app_report("the certificate was read again");
+    else if (code != APP_EXIT_OK || key.bytes)
+        app_warn("%s; the certificate stays as it was", why);
     free_tls(&key, &certificate);
 }
 
 /* Takes --verbose and --log-format from the configuration, which may have changed. */
 static void reload_log(struct server *s)
 {
-    struct cli_options o;
-    if (cli_options_parse(&cli_commands[0], s->argc, s->argv, &o) == CLI_EXIT_OK) {
+    struct app_options o;
+    if (app_options_parse(&app_commands[0], s->argc, s->argv, &o) == APP_EXIT_OK) {
         s->is_verbose = o.output.verbose;
         s->logs_json = o.server.log_format == 1;
     } else {
-        cli_warn("the log stays as it was");
+        app_warn("the log stays as it was");
     }
-    cli_options_free(&o);
+    app_options_free(&o);
 }
 
 static void reload(struct server *s)
 {
     struct server_keys keys;
-    char why[CLI_SHOWN_BYTES * 4];
+    char why[APP_SHOWN_BYTES * 4];
     if (server_read_keys(s->options, &keys, why)) {
         s->keys = keys;
-        cli_report("the keys were read again: %zu", keys.n);
+        app_report("the keys were read again: %zu", keys.n);
     } else {
-        cli_warn("%s; the keys stay as they were", why);
+        app_warn("%s; the keys stay as they were", why);
     }
     reload_tls(s);
     reload_log(s);
@@ -190,7 +190,7 @@ static void on_signal(int number, void *user)
     }
     s->drains = true;
     server_notify("STOPPING=1");
-    cli_report("shutting down: running requests end, new ones are refused");
+    app_report("shutting down: running requests end, new ones are refused");
     stop_if_done(s);
 }
 
@@ -213,10 +213,10 @@ static size_t max_body(const struct server *s)
 }
 
 /* ---- Serving ------------------------------------------------------------ */
-static int listen_and_run(struct server *s, const struct cli_text *key,
-                          const struct cli_text *certificate)
+static int listen_and_run(struct server *s, const struct app_text *key,
+                          const struct app_text *certificate)
 {
-    const struct cli_options *o = s->options;
+    const struct app_options *o = s->options;
     const struct http_handlers handlers = { on_check, on_request, exchange_on_end, on_drained,
                                             on_wake,  on_tick,    on_signal,       s };
     const struct http_params params = { .host = o->server.host ? o->server.host : "127.0.0.1",
@@ -232,7 +232,7 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
     raise_open_files();
     s->http = http_new(&params, &handlers, &why);
     if (!s->http)
-        return cli_fail("%s", why);
+        return app_fail("%s", why);
     if (s->has_first)
         server_want_model(&s->models[0]);
     else
@@ -244,7 +244,7 @@ static int listen_and_run(struct server *s, const struct cli_text *key,
     server_cancel_jobs(s);
     if (s->loader_runs)
         pthread_join(s->loader, NULL);
-    return good ? s->exit_code : cli_fail("%s", why);
+    return good ? s->exit_code : app_fail("%s", why);
 }
 
 static void close_server(struct server *s)
@@ -271,7 +271,7 @@ static void close_server(struct server *s)
     pthread_cond_destroy(&s->worker.has_task);
 }
 
-static int serve(const struct cli_options *o, int argc, char **argv)
+static int serve(const struct app_options *o, int argc, char **argv)
 {
     struct server s = { .options = o,
                         .argc = argc,
@@ -279,21 +279,21 @@ static int serve(const struct cli_options *o, int argc, char **argv)
                         .is_verbose = o->output.verbose,
                         .logs_json = o->server.log_format == 1,
                         .created = (int64_t)time(NULL) };
-    struct cli_text key = { 0 }, certificate = { 0 };
-    char why[CLI_SHOWN_BYTES * 4];
+    struct app_text key = { 0 }, certificate = { 0 };
+    char why[APP_SHOWN_BYTES * 4];
     pthread_mutex_init(&s.events_lock, NULL);
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.worker.has_task, NULL);
     s.last_event = &s.first_event;
     s.n_requests = calloc(server_count_routes() * SERVER_CODES_MAX, sizeof *s.n_requests);
-    int code = s.n_requests ? CLI_EXIT_OK : cli_fail_memory();
-    if (code == CLI_EXIT_OK)
+    int code = s.n_requests ? APP_EXIT_OK : app_fail_memory();
+    if (code == APP_EXIT_OK)
         code = server_list_models(&s);
-    if (code == CLI_EXIT_OK && !server_read_keys(o, &s.keys, why))
-        code = cli_fail_usage("%s", why);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK && !server_read_keys(o, &s.keys, why))
+        code = app_fail_usage("%s", why);
+    if (code == APP_EXIT_OK)
         code = read_tls(o, &key, &certificate);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = listen_and_run(&s, &key, &certificate);
     close_server(&s);
     free_tls(&key, &certificate);
@@ -302,26 +302,26 @@ static int serve(const struct cli_options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct cli_options options;
-    cli_set_program("akunu-server");
+    struct app_options options;
+    app_set_program("akunu-server");
     signal(SIGPIPE, SIG_IGN);
-    cli_ranks_hush();
+    app_ranks_hush();
     int n = argc > 0 ? argc - 1 : 0;
     char **arguments = server_hide_keys(n, argv + 1);
-    int code = cli_options_parse(&cli_commands[0], n, arguments, &options);
-    cli_set_color((enum cli_color)options.output.color);
-    struct cli_ranks ranks = { 0 };
-    if (code == CLI_EXIT_OK)
-        code = cli_ranks_join(&options, &ranks);
-    if (code == CLI_EXIT_OK && ranks.follows)
-        code = cli_ranks_follow(&ranks);
-    else if (code == CLI_EXIT_OK && options.version)
-        code = cli_version();
-    else if (code == CLI_EXIT_OK && options.help)
-        code = cli_help_command(&cli_commands[0]);
-    else if (code == CLI_EXIT_OK)
+    int code = app_options_parse(&app_commands[0], n, arguments, &options);
+    app_set_color((enum app_color)options.output.color);
+    struct app_ranks ranks = { 0 };
+    if (code == APP_EXIT_OK)
+        code = app_ranks_join(&options, &ranks);
+    if (code == APP_EXIT_OK && ranks.follows)
+        code = app_ranks_follow(&ranks);
+    else if (code == APP_EXIT_OK && options.version)
+        code = app_version();
+    else if (code == APP_EXIT_OK && options.help)
+        code = app_help_command(&app_commands[0]);
+    else if (code == APP_EXIT_OK)
         code = serve(&options, n, arguments);
-    cli_ranks_leave(&ranks);
-    cli_options_free(&options);
+    app_ranks_leave(&ranks);
+    app_options_free(&options);
     return code;
 }

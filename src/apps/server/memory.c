@@ -106,11 +106,11 @@ int server_memory_check(struct server_model *m)
     m->bytes = resident_bytes(m) + session_bytes(m, &stats) + server_embedder_bytes(m) +
                server_speech_bytes(m);
     if (limit_bytes(m->server) == 0 || m->bytes <= most)
-        return CLI_EXIT_OK;
-    cli_fail("%s takes %.1f MB beside its file, and --memory leaves %.1f MB for models "
+        return APP_EXIT_OK;
+    app_fail("%s takes %.1f MB beside its file, and --memory leaves %.1f MB for models "
              "(-c is the context, -b the size of a pass)",
              m->id, (double)m->bytes / mega, (double)most / mega);
-    return CLI_EXIT_MEMORY;
+    return APP_EXIT_MEMORY;
 }
 
 uint64_t server_memory_of(const struct server_model *m)

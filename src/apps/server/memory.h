@@ -11,7 +11,7 @@ void server_memory_limit_embedder(const struct server_model *m,
 /* Whether the scheduler's session takes too much: then `session` has changed, and it is to be
  * opened again. In the loader's thread, as the next. */
 bool server_memory_shrinks(const struct server_model *m, struct akunu_session_params *session);
-/* Notes what the model takes. Returns CLI_EXIT_OK, or CLI_EXIT_MEMORY after a message: more than
+/* Notes what the model takes. Returns APP_EXIT_OK, or APP_EXIT_MEMORY after a message: more than
  * there is. */
 int server_memory_check(struct server_model *m);
 /* Bytes that a model takes when it is loaded: what it took last, else what it may take. */

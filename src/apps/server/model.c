@@ -23,25 +23,25 @@ static void close_model(struct server_model *m)
     akunu_template_free(m->template);
     m->template = NULL;
     m->template_text = NULL;
-    cli_unload(&m->loaded);
+    app_unload(&m->loaded);
 }
 
 static int open_scheduler(struct server_model *m, const struct akunu_session_params *session)
 {
-    const struct cli_options *o = m->options;
+    const struct app_options *o = m->options;
     struct akunu_scheduler_params params;
     struct akunu_prompt_cache prompts;
     akunu_scheduler_params_default(&params, sizeof params);
     params.max_waiting = (uint32_t)o->server.queue;
     params.max_pass_ratio = 2.0; /* texts go on smoothly while others send prompts */
-    if (cli_prompt_cache(o, &prompts))
+    if (app_prompt_cache(o, &prompts))
         params.prompts = &prompts;
     m->scheduler = akunu_scheduler_new(m->loaded.model, session, &params);
     if (!m->scheduler && params.prompts && akunu_last_status() == AKUNU_ERROR_UNSUPPORTED) {
         params.prompts = NULL; /* of recurrent models and devices nothing can be kept */
         m->scheduler = akunu_scheduler_new(m->loaded.model, session, &params);
     }
-    return m->scheduler ? CLI_EXIT_OK : cli_fail_library();
+    return m->scheduler ? APP_EXIT_OK : app_fail_library();
 }
 
 /* The scheduler with a session that fits into --memory. */
@@ -49,7 +49,7 @@ static int open_texts(struct server_model *m)
 {
     struct akunu_session_params session = m->options->session;
     int code;
-    m->template = cli_chat_template(m->options, &m->loaded, &code);
+    m->template = app_chat_template(m->options, &m->loaded, &code);
     if (!m->template)
         return code;
     m->template_text = akunu_template_text(m->template, NULL, false, NULL);
@@ -61,25 +61,25 @@ static int open_texts(struct server_model *m)
         akunu_scheduler_free(m->scheduler);
         m->scheduler = NULL;
         code = open_scheduler(m, &session);
-    } while (code == CLI_EXIT_OK && server_memory_shrinks(m, &session));
-    return code == CLI_EXIT_OK ? server_memory_check(m) : code;
+    } while (code == APP_EXIT_OK && server_memory_shrinks(m, &session));
+    return code == APP_EXIT_OK ? server_memory_check(m) : code;
 }
 
 static int load_now(struct server_model *m)
 {
     struct server *s = m->server;
-    int code = cli_load_model(m->options, &m->loaded);
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&m->loaded, "server");
-    if (code != CLI_EXIT_OK)
+    int code = app_load_model(m->options, &m->loaded);
+    if (code == APP_EXIT_OK)
+        code = app_need_tokenizer(&m->loaded, "server");
+    if (code != APP_EXIT_OK)
         return code;
     if (!s->pool)
         s->pool = akunu_pool_new(s->options->session.n_threads, s->options->session.cpus);
     bool is_speech = m->loaded.info.n_mels > 0;
-    if (is_speech && (code = server_open_vad(m)) != CLI_EXIT_OK)
+    if (is_speech && (code = server_open_vad(m)) != APP_EXIT_OK)
         return code;
     if (!s->pool || !(is_speech ? server_open_speech(m) : server_open_embedder(m)))
-        return cli_fail_library();
+        return app_fail_library();
     return is_speech || m->loaded.info.encoder ? server_memory_check(m) : open_texts(m);
 }
 
@@ -91,7 +91,7 @@ static void *run_loader(void *user)
             close_model(&s->models[i]);
     if (s->loading) {
         s->loading->exit_code = load_now(s->loading);
-        if (s->loading->exit_code != CLI_EXIT_OK)
+        if (s->loading->exit_code != APP_EXIT_OK)
             close_model(s->loading);
     }
     s->has_loaded = true;
@@ -190,14 +190,14 @@ static void take_loaded(struct server *s)
         }
     if (!m)
         return;
-    bool good = m->exit_code == CLI_EXIT_OK;
+    bool good = m->exit_code == APP_EXIT_OK;
     m->state = good ? SERVER_MODEL_READY : SERVER_MODEL_ABSENT;
-    m->last_used = cli_seconds();
+    m->last_used = app_seconds();
     if (s->state == SERVER_LOADING && m == &s->models[0]) {
         s->state = good ? SERVER_READY : SERVER_FAILED;
         s->exit_code = m->exit_code;
     } else if (good) {
-        cli_report("%s is loaded", m->id);
+        app_report("%s is loaded", m->id);
     }
     if (good)
         make_room(s, 0, m); /* it may have turned out larger */
@@ -229,10 +229,10 @@ void server_want_model(struct server_model *m)
 /* Names the model of the flags: --alias, the preset's name, or the file's. */
 static int name_first(struct server_model *m)
 {
-    const struct cli_options *o = m->options;
+    const struct app_options *o = m->options;
     char *path;
-    int code = cli_model_path(o, o->model.name, &path);
-    if (code != CLI_EXIT_OK)
+    int code = app_model_path(o, o->model.name, &path);
+    if (code != APP_EXIT_OK)
         return code;
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
     snprintf(m->id, sizeof m->id, "%s",
@@ -240,7 +240,7 @@ static int name_first(struct server_model *m)
              o->preset       ? o->preset :
                                file);
     free(path);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* The flags again, with another model: one without a flag would be named twice. */
@@ -249,12 +249,12 @@ static int read_preset(struct server_model *m, const char *name)
     int argc = m->server->argc;
     char **arguments = calloc((size_t)argc + 3, sizeof *arguments);
     if (!arguments)
-        return cli_fail_memory();
+        return app_fail_memory();
     memcpy(arguments, m->server->argv, (size_t)argc * sizeof *arguments);
-    argc = cli_keep_flags(&cli_commands[0], argc, arguments);
+    argc = app_keep_flags(&app_commands[0], argc, arguments);
     arguments[argc] = (char *)(uintptr_t) "-m";
     arguments[argc + 1] = (char *)(uintptr_t)name;
-    int code = cli_options_parse(&cli_commands[0], argc + 2, arguments, &m->own);
+    int code = app_options_parse(&app_commands[0], argc + 2, arguments, &m->own);
     m->options = &m->own;
     snprintf(m->id, sizeof m->id, "%s", name);
     free(arguments);
@@ -263,15 +263,15 @@ static int read_preset(struct server_model *m, const char *name)
 
 int server_list_models(struct server *s)
 {
-    const struct cli_options *o = s->options;
+    const struct app_options *o = s->options;
     size_t n_presets = 0;
     const char *name;
-    int code = CLI_EXIT_OK;
-    while (cli_config_preset(o->configuration, n_presets))
+    int code = APP_EXIT_OK;
+    while (app_config_preset(o->configuration, n_presets))
         n_presets++;
     s->models = calloc(n_presets + 1, sizeof *s->models);
     if (!s->models)
-        return cli_fail_memory();
+        return app_fail_memory();
     for (size_t i = 0; i < n_presets + 1; i++) {
         s->models[i].server = s;
         s->models[i].loaded.sequence = -1;
@@ -281,8 +281,8 @@ int server_list_models(struct server *s)
         s->models[s->n_models].options = o;
         code = name_first(&s->models[s->n_models++]);
     }
-    for (size_t i = 0; code == CLI_EXIT_OK && i < n_presets; i++) {
-        name = cli_config_preset(o->configuration, i);
+    for (size_t i = 0; code == APP_EXIT_OK && i < n_presets; i++) {
+        name = app_config_preset(o->configuration, i);
         if (!o->preset || strcmp(o->preset, name) != 0)
             code = read_preset(&s->models[s->n_models++], name);
     }
@@ -293,7 +293,7 @@ void server_close_models(struct server *s)
 {
     for (size_t i = 0; i < s->n_models; i++) {
         close_model(&s->models[i]);
-        cli_options_free(&s->models[i].own);
+        app_options_free(&s->models[i].own);
     }
     akunu_pool_free(s->pool);
     free(s->models);
@@ -308,7 +308,7 @@ static bool has_name(const struct server_model *m, const char *name)
 
 struct server_model *server_find_model(struct server *s, struct http_exchange *x, const char *name)
 {
-    char shown[CLI_SHOWN_BYTES], list[1024] = "";
+    char shown[APP_SHOWN_BYTES], list[1024] = "";
     for (size_t i = 0; name && i < s->n_models; i++)
         if (has_name(&s->models[i], name))
             return &s->models[i];
@@ -320,7 +320,7 @@ struct server_model *server_find_model(struct server *s, struct http_exchange *x
     }
     if (name)
         server_fail(x, 404, "model", "model_not_found", "there is no model %s; there are %s",
-                    cli_show_text(name, shown), list);
+                    app_show_text(name, shown), list);
     else
         server_fail(x, 400, "model", NULL, "model is missing; there are %s", list);
     return NULL;

@@ -39,7 +39,7 @@ void server_models(struct server *s, struct http_exchange *x)
 
 void server_model_by_name(struct server *s, struct http_exchange *x)
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     const char *id = http_path(x) + strlen("/v1/models/");
     for (size_t i = 0; i < s->n_models; i++)
         if (strcmp(id, s->models[i].id) == 0) {
@@ -47,5 +47,5 @@ void server_model_by_name(struct server *s, struct http_exchange *x)
             return;
         }
     server_fail(x, 404, "model", "model_not_found", "there is no model %s",
-                cli_show_text(id, shown));
+                app_show_text(id, shown));
 }

@@ -62,12 +62,12 @@ struct server_commit server_tokenize(struct server_model *m, struct http_exchang
     else if (server_get_bool(x, body, "add_special", &special) &&
              server_get_bool(x, body, "parse_special", &parse) &&
              server_get_bool(x, body, "with_pieces", &pieces)) {
-        const struct cli_text text = { (char *)(uintptr_t)json_string_value(content),
+        const struct app_text text = { (char *)(uintptr_t)json_string_value(content),
                                        json_string_length(content) };
         unsigned flags = (special ? AKUNU_ADD_SPECIAL : 0u) | (parse ? AKUNU_PARSE_SPECIAL : 0u);
         akunu_token *ids = NULL;
         size_t n = 0;
-        bool good = cli_tokenize_text(m->loaded.tokenizer, &text, flags, &ids, &n) == CLI_EXIT_OK;
+        bool good = app_tokenize_text(m->loaded.tokenizer, &text, flags, &ids, &n) == APP_EXIT_OK;
         json_t *value = good ? json_pack("{s:o}", "tokens", tokens_of(m, ids, n, pieces)) : NULL;
         free(ids);
         server_answer(x, 200, value);
@@ -96,7 +96,7 @@ struct server_commit server_detokenize(struct server_model *m, struct http_excha
         if (text)
             akunu_tokenizer_decode(m->loaded.tokenizer, ids, n, 0, text, (size_t)n_bytes);
         server_answer(x, 200,
-                      text ? json_pack("{s:o}", "content", cli_json_text(text, (size_t)n_bytes)) :
+                      text ? json_pack("{s:o}", "content", app_json_text(text, (size_t)n_bytes)) :
                              NULL);
         free(text);
     } else {

@@ -97,7 +97,7 @@ static json_t *flatten_options(const json_t *body)
 {
     json_t *copy = json_copy((json_t *)(uintptr_t)body);
     json_t *options = json_object_get(body, "options");
-    if (copy && cli_json_is_object(options))
+    if (copy && app_json_is_object(options))
         json_object_update(copy, options);
     json_t *n_predict = json_object_get(options, "num_predict");
     if (copy && n_predict)
@@ -116,11 +116,11 @@ static bool read_format(struct server_chat *r)
         return true;
     if (json_is_string(format) && strcmp(json_string_value(format), "json") == 0)
         return server_chat_set_schema(r, "format", "{\"type\": \"object\"}");
-    if (!cli_json_is_object(format)) {
+    if (!app_json_is_object(format)) {
         server_fail_member(r->x, "format", format, "json or a JSON Schema");
         return false;
     }
-    char *text = cli_json_write(format, JSON_COMPACT);
+    char *text = app_json_write(format, JSON_COMPACT);
     bool good = text ? server_chat_set_schema(r, "format", text) : server_chat_fail_memory(r);
     free(text);
     return good;
@@ -140,7 +140,7 @@ static bool read_think(struct server_chat *r)
         server_fail_member(r->x, "think", think, "true, false or a level");
         return false;
     }
-    r->kwargs = cli_json_write(kwargs, JSON_COMPACT);
+    r->kwargs = app_json_write(kwargs, JSON_COMPACT);
     json_decref(kwargs);
     return r->kwargs || server_chat_fail_memory(r);
 }
@@ -235,7 +235,7 @@ static json_t *line_of(const struct server_job *job, json_t *message)
 
 static void write_line(struct server_job *job, json_t *line)
 {
-    char *text = line ? cli_json_write(line, JSON_COMPACT) : NULL;
+    char *text = line ? app_json_write(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (!text)
         job->no_memory = true;
@@ -306,7 +306,7 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
     if (!job->stream || !job->x || !(text || thought))
         return;
     json_t *line = line_of(job, json_pack("{s:o}", text ? "content" : "thinking",
-                                          cli_json_text(event->text, event->n_bytes)));
+                                          app_json_text(event->text, event->n_bytes)));
     json_object_set_new(line, "done", json_false());
     write_line(job, line);
 }
@@ -361,7 +361,7 @@ static struct server_commit answer_chat(struct server_model *m, struct http_exch
 {
     struct server_chat *r = server_chat_new(m, x, body);
     const json_t *options = json_object_get(body, "options");
-    bool is_object = !options || json_is_null(options) || cli_json_is_object(options);
+    bool is_object = !options || json_is_null(options) || app_json_is_object(options);
     json_t *flat = is_object ? flatten_options(body) : NULL;
     if (!is_object)
         server_fail_member(x, "options", options, "an object");
@@ -398,7 +398,7 @@ static json_t *ollama_error(unsigned code, const char *type, const char *param,
 
 static void ollama_fail_stream(struct server_job *job, json_t *error)
 {
-    char *line = cli_json_write(error, JSON_COMPACT);
+    char *line = app_json_write(error, JSON_COMPACT);
     json_decref(error);
     if (line)
         http_write(job->x, line, strlen(line));

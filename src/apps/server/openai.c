@@ -49,7 +49,7 @@ static void add_rate(json_t *timings, const char *name, uint64_t n, double secon
     json_object_set_new(timings, member, json_integer((json_int_t)n));
     for (int i = 0; i < 3; i++) {
         snprintf(member, sizeof member, "%s_%s", name, members[i].suffix);
-        json_object_set_new(timings, member, cli_json_real(members[i].value));
+        json_object_set_new(timings, member, app_json_real(members[i].value));
     }
 }
 
@@ -64,12 +64,12 @@ json_t *server_timings(const struct akunu_result *result)
 json_t *server_token_text(const struct server_model *m, akunu_token token, json_t **bytes)
 {
     size_t n;
-    char *text = cli_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
+    char *text = app_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
     if (bytes)
         *bytes = text ? json_array() : NULL;
     for (size_t i = 0; text && bytes && i < n; i++)
         json_array_append_new(*bytes, json_integer((unsigned char)text[i]));
-    json_t *value = text ? cli_json_text(text, n) : NULL;
+    json_t *value = text ? app_json_text(text, n) : NULL;
     free(text);
     return value;
 }

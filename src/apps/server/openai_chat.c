@@ -29,13 +29,13 @@ static bool read_choice(struct server_chat *r)
     const json_t *found = json_object_get(r->body, "tool_choice");
     if (!found || json_is_null(found))
         return true;
-    if (!json_is_string(found) && !cli_json_is_object(found)) {
+    if (!json_is_string(found) && !app_json_is_object(found)) {
         server_fail_member(r->x, "tool_choice", found,
                            "auto, none, required or an object that names a tool");
         return false;
     }
     r->choice = json_is_string(found) ? strdup(json_string_value(found)) :
-                                        cli_json_write(found, JSON_COMPACT);
+                                        app_json_write(found, JSON_COMPACT);
     if (!r->choice)
         return server_chat_fail_memory(r);
     bool needs_tools = strcmp(r->choice, "none") != 0 && strcmp(r->choice, "auto") != 0;
@@ -70,7 +70,7 @@ static bool read_format(struct server_chat *r)
     if (!format || json_is_null(format) || (type && strcmp(type, "text") == 0))
         return true;
     const json_t *named = json_object_get(format, "json_schema");
-    const json_t *schema = json_object_get(cli_json_is_object(named) ? named : format, "schema");
+    const json_t *schema = json_object_get(app_json_is_object(named) ? named : format, "schema");
     if (type && strcmp(type, "json_object") == 0 && !schema)
         return server_chat_set_schema(r, "response_format", "{\"type\": \"object\"}");
     if (!type || (strcmp(type, "json_schema") != 0 && strcmp(type, "json_object") != 0)) {
@@ -78,11 +78,11 @@ static bool read_format(struct server_chat *r)
                            "an object whose type is text, json_object or json_schema");
         return false;
     }
-    if (!cli_json_is_object(schema) && !json_is_boolean(schema)) {
+    if (!app_json_is_object(schema) && !json_is_boolean(schema)) {
         server_fail_member(r->x, "response_format.json_schema.schema", schema, "a JSON Schema");
         return false;
     }
-    char *text = cli_json_write(schema, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = app_json_write(schema, JSON_COMPACT | JSON_ENCODE_ANY);
     bool good =
         text ? server_chat_set_schema(r, "response_format", text) : server_chat_fail_memory(r);
     free(text);
@@ -154,7 +154,7 @@ static void write_delta(struct server_part *part, json_t *delta, const char *fin
 static void on_reply(const struct akunu_reply_event *event, void *user)
 {
     struct server_part *part = user;
-    json_t *text = cli_json_text(event->text, event->n_bytes), *delta = NULL;
+    json_t *text = app_json_text(event->text, event->n_bytes), *delta = NULL;
     json_int_t call = (json_int_t)part->n_calls - 1;
     if (!part->job->stream || !part->job->x) {
         json_decref(text);
@@ -190,7 +190,7 @@ static void add_logprobs(struct server_part *part, const struct server_event *ev
     for (size_t i = 0; i < event->n_top && event->top[i].token >= 0; i++) {
         text = server_token_text(m, event->top[i].token, &bytes);
         json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "token", text, "logprob",
-                                              cli_json_real((double)event->top[i].logprob), "bytes",
+                                              app_json_real((double)event->top[i].logprob), "bytes",
                                               bytes));
     }
     if (!part->logprobs)
@@ -198,7 +198,7 @@ static void add_logprobs(struct server_part *part, const struct server_event *ev
     text = server_token_text(m, event->token, &bytes);
     if (json_array_append_new(part->logprobs,
                               json_pack("{s:o, s:o, s:o, s:o}", "token", text, "logprob",
-                                        cli_json_real((double)event->logprob), "bytes", bytes,
+                                        app_json_real((double)event->logprob), "bytes", bytes,
                                         "top_logprobs", list)) != 0)
         part->job->no_memory = true;
 }
@@ -314,6 +314,6 @@ struct server_commit server_apply_template(struct server_model *m, struct http_e
 {
     struct server_chat *r = server_chat_new(m, x, body);
     if (make_prompt(r))
-        server_answer(x, 200, json_pack("{s:o}", "prompt", cli_json_text(r->text, r->n_text)));
+        server_answer(x, 200, json_pack("{s:o}", "prompt", app_json_text(r->text, r->n_text)));
     return server_chat_commit(r, false);
 }

@@ -57,7 +57,7 @@ static bool is_beginning(const char *bytes, size_t n)
         return first >= 0xc2 && first <= 0xf4;
     memset(whole, 0x80, sizeof whole);
     memcpy(whole, bytes, n);
-    return cli_utf8_length(whole, sizeof whole) > n;
+    return app_utf8_length(whole, sizeof whole) > n;
 }
 
 /* Counts the characters that end in n more bytes of a text. What is not UTF-8 is shown as U+FFFD.
@@ -66,7 +66,7 @@ static void count_characters(struct characters *c, const char *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         c->pending[c->n_pending++] = bytes[i];
-        if (c->n_pending > 1 && cli_utf8_length(c->pending, c->n_pending) == 0 &&
+        if (c->n_pending > 1 && app_utf8_length(c->pending, c->n_pending) == 0 &&
             !is_beginning(c->pending, c->n_pending)) {
             c->n++; /* the bytes before this one were none */
             c->pending[0] = bytes[i];
@@ -98,9 +98,9 @@ static unsigned flags_of(const struct server_prompt *p, size_t i, bool has_begun
 static json_t *token_name(const struct server_model *m, akunu_token token)
 {
     size_t n, at = 0;
-    char *bytes = cli_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
+    char *bytes = app_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
     for (size_t length = 1; bytes && at < n && length > 0; at += length)
-        length = cli_utf8_length(bytes + at, n - at);
+        length = app_utf8_length(bytes + at, n - at);
     json_t *name = bytes ? json_stringn(bytes, n) : NULL; /* NULL if it is not UTF-8 */
     struct server_text spelled = { 0 };
     for (size_t i = 0; bytes && !name && i <= n; i++) {
@@ -126,7 +126,7 @@ static json_t *top_of(const struct server_model *m, const struct server_event *e
     for (size_t i = 0; i < event->n_top && event->top[i].token >= 0; i++) {
         json_t *text = token_name(m, event->top[i].token);
         json_object_setn_new(top, json_string_value(text), json_string_length(text),
-                             cli_json_real((double)event->top[i].logprob));
+                             app_json_real((double)event->top[i].logprob));
         json_decref(text);
     }
     return top;
@@ -141,7 +141,7 @@ static void count_token(struct server_part *part, const struct server_event *eve
     size_t n;
     if (event->kind == AKUNU_REQUEST_PROMPT)
         flags = flags_of(prompt_of(part), event->prompt_index, c->n + c->n_pending > 0);
-    char *bytes = cli_token_bytes(part->job->model->loaded.tokenizer, event->token, flags, &n);
+    char *bytes = app_token_bytes(part->job->model->loaded.tokenizer, event->token, flags, &n);
     if (bytes)
         count_characters(c, bytes, n);
     else
@@ -157,7 +157,7 @@ static void add_logprobs(struct server_part *part, const struct server_event *ev
         return;
     json_t *values[N_LISTS] = {
         [TOKENS] = token_name(part->job->model, event->token),
-        [LOGPROBS] = cli_json_real((double)event->logprob),
+        [LOGPROBS] = app_json_real((double)event->logprob),
         [TOP] = top_of(part->job->model, event),
         [OFFSETS] = json_integer((json_int_t)o->begun.n),
     };
@@ -226,7 +226,7 @@ static void completions_add_text(struct server_part *part, const char *text, siz
     if (part->job->stream)
         server_sse_write(
             part->job,
-            completion(part->job, json_pack("[o]", choice_of(part, cli_json_text(text, n), NULL))));
+            completion(part->job, json_pack("[o]", choice_of(part, app_json_text(text, n), NULL))));
     else if (!server_text_add(&part->text, text, n))
         part->job->no_memory = true;
 }
@@ -239,7 +239,7 @@ static void add_prompt(struct server_part *part)
     bool good = true;
     for (size_t i = 0; good && i < p->n; i++) {
         size_t n;
-        char *bytes = cli_token_bytes(part->job->model->loaded.tokenizer, p->ids[i],
+        char *bytes = app_token_bytes(part->job->model->loaded.tokenizer, p->ids[i],
                                       flags_of(p, i, all.n > 0), &n);
         good = bytes && server_text_add(&all, bytes, n);
         free(bytes);
@@ -293,7 +293,7 @@ static void completions_on_done(struct server_job *job)
     for (size_t i = 0; i < job->n_parts; i++) {
         struct server_part *part = &job->parts[i];
         json_array_append_new(
-            choices, choice_of(part, cli_json_text(part->text.bytes, part->text.n), part->finish));
+            choices, choice_of(part, app_json_text(part->text.bytes, part->text.n), part->finish));
     }
     json_t *answer = completion(job, choices);
     json_object_set_new(answer, "usage", server_usage(job));

@@ -12,14 +12,14 @@
 #include "apps/common/sampling.h"
 
 static bool read_number(struct http_exchange *x, const json_t *body, const char *name,
-                        const struct cli_sampling_member *m, struct akunu_sampling_params *p)
+                        const struct app_sampling_member *m, struct akunu_sampling_params *p)
 {
-    double value = cli_sampling_get(p, m);
+    double value = app_sampling_get(p, m);
     int64_t whole = (int64_t)value;
     if (m->is_real ? !server_get_real(x, body, name, m->low, m->high, &value) :
                      !server_get_integer(x, body, name, (int64_t)m->low, (int64_t)m->high, &whole))
         return false;
-    cli_sampling_set(p, m, m->is_real ? value : (double)whole);
+    app_sampling_set(p, m, m->is_real ? value : (double)whole);
     return true;
 }
 
@@ -27,8 +27,8 @@ static bool read_number(struct http_exchange *x, const json_t *body, const char 
 static bool read_numbers(struct http_exchange *x, const json_t *body,
                          struct akunu_sampling_params *p)
 {
-    for (size_t i = 0; i < cli_n_sampling_members; i++) {
-        const struct cli_sampling_member *m = &cli_sampling_members[i];
+    for (size_t i = 0; i < app_n_sampling_members; i++) {
+        const struct app_sampling_member *m = &app_sampling_members[i];
         bool has_alias = m->offset == offsetof(struct akunu_sampling_params, repeat_penalty);
         if (!read_number(x, body, m->name, m, p) ||
             (has_alias && !read_number(x, body, "repetition_penalty", m, p)))
@@ -65,13 +65,13 @@ static bool add_bias(struct server_params *p, int64_t token, const json_t *value
 static bool add_text_bias(struct server_model *m, struct server_params *p, const char *text,
                           const json_t *value)
 {
-    const struct cli_text whole = { (char *)(uintptr_t)text, strlen(text) };
+    const struct app_text whole = { (char *)(uintptr_t)text, strlen(text) };
     akunu_token *ids = NULL;
     size_t n = 0;
     int64_t id;
-    if (cli_parse_int(text, &id))
+    if (app_parse_int(text, &id))
         return add_bias(p, id, value);
-    bool good = cli_tokenize_text(m->loaded.tokenizer, &whole, 0, &ids, &n) == CLI_EXIT_OK && n > 0;
+    bool good = app_tokenize_text(m->loaded.tokenizer, &whole, 0, &ids, &n) == APP_EXIT_OK && n > 0;
     for (size_t i = 0; good && i < n; i++)
         good = add_bias(p, ids[i], value);
     free(ids);
@@ -84,7 +84,7 @@ static bool read_bias(struct server_model *m, struct http_exchange *x, const jso
 {
     const json_t *found = json_object_get(body, "logit_bias"), *value;
     const char *id;
-    bool good = !found || json_is_null(found) || cli_json_is_object(found) || json_is_array(found);
+    bool good = !found || json_is_null(found) || app_json_is_object(found) || json_is_array(found);
     if (found && !json_is_null(found)) {
         p->sampling.logit_bias = p->bias;
         p->sampling.n_logit_bias = 0;
@@ -170,7 +170,7 @@ static bool read_stream(struct http_exchange *x, const json_t *body, struct serv
     const json_t *options = json_object_get(body, "stream_options");
     if (!server_get_bool(x, body, "stream", &p->stream))
         return false;
-    if (options && !json_is_null(options) && !cli_json_is_object(options)) {
+    if (options && !json_is_null(options) && !app_json_is_object(options)) {
         server_fail_member(x, "stream_options", options, "an object");
         return false;
     }
@@ -194,20 +194,20 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
                         struct server_params *p)
 {
     /* the request points into it until this thread has submitted it, before it reads another */
-    static _Thread_local struct cli_sampling flags;
-    if (cli_sampling(m->options, &flags) != CLI_EXIT_OK) {
+    static _Thread_local struct app_sampling flags;
+    if (app_sampling(m->options, &flags) != APP_EXIT_OK) {
         server_fail(x, 500, NULL, NULL, "the server's sampling flags are wrong");
         return false;
     }
     p->sampling = flags.params;
-    p->generation = cli_generation(m->options, &flags);
+    p->generation = app_generation(m->options, &flags);
     p->generation.sampling = &p->sampling;
     p->generation.speculation = AKUNU_SPECULATION_AUTO;
     p->n = 1;
     p->n_top = -1;
     p->stream = p->include_usage = p->prompt_logprobs = false;
     p->grammar = NULL;
-    p->constraint = (struct cli_constraint){ .grammar = NULL };
+    p->constraint = (struct app_constraint){ .grammar = NULL };
     p->timeout = (double)m->options->server.timeout;
     bool ignore = p->sampling.ignore_end;
     if (!read_numbers(x, body, &p->sampling) || !read_seed(x, body, &p->sampling) ||
@@ -243,13 +243,13 @@ bool server_read_grammar(struct http_exchange *x, const json_t *body, struct ser
         params->grammar =
             akunu_grammar_parse(text, json_string_length(json_object_get(body, "grammar")));
     } else {
-        char *own = cli_json_write(schema, JSON_COMPACT | JSON_ENCODE_ANY);
+        char *own = app_json_write(schema, JSON_COMPACT | JSON_ENCODE_ANY);
         name = "json_schema";
         params->grammar = own ? akunu_grammar_from_schema(own, strlen(own), NULL) : NULL;
         free(own);
     }
     params->sampling.grammar = params->grammar;
-    params->constraint = (struct cli_constraint){ .grammar = text && *text ? text : NULL,
+    params->constraint = (struct app_constraint){ .grammar = text && *text ? text : NULL,
                                                   .schema = text && *text ? NULL : schema };
     if (!params->grammar)
         server_fail_library(x, name);
@@ -277,7 +277,7 @@ static json_t *list_bias(const struct akunu_sampling_params *p)
     for (size_t i = 0; i < p->n_logit_bias; i++)
         json_array_append_new(list,
                               json_pack("{s:i, s:o}", "token", (int)p->logit_bias[i].token, "bias",
-                                        cli_json_real((double)p->logit_bias[i].bias)));
+                                        app_json_real((double)p->logit_bias[i].bias)));
     return list;
 }
 
@@ -294,6 +294,6 @@ json_t *server_settings(const struct server_params *params)
                   "n_probs", (json_int_t)(params->n_top > 0 ? params->n_top : 0), "ignore_eos",
                   (int)p->ignore_end, "stream", (int)params->stream, "stop", stops, "logit_bias",
                   list_bias(p), "samplers", list_samplers(p));
-    cli_sampling_list(p, all);
+    app_sampling_list(p, all);
     return all;
 }

@@ -25,11 +25,11 @@ static bool grow_ids(struct server_prompt *out, size_t n)
 }
 
 /* Does the text begin with the token's text, or end with it? */
-static bool holds(const struct server_model *m, const struct cli_text *text, akunu_token token,
+static bool holds(const struct server_model *m, const struct app_text *text, akunu_token token,
                   bool at_end)
 {
     size_t n;
-    char *own = cli_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
+    char *own = app_token_bytes(m->loaded.tokenizer, token, AKUNU_CONTINUE, &n);
     bool found = own && n > 0 && n <= text->n &&
                  memcmp(at_end ? text->bytes + text->n - n : text->bytes, own, n) == 0;
     free(own);
@@ -37,7 +37,7 @@ static bool holds(const struct server_model *m, const struct cli_text *text, aku
 }
 
 /* Finds BOS and EOS that the tokenizer added to a text. */
-static void mark_added(const struct server_model *m, const struct cli_text *text,
+static void mark_added(const struct server_model *m, const struct app_text *text,
                        const akunu_token *ids, bool *is_text, size_t n)
 {
     akunu_token bos = akunu_tokenizer_bos(m->loaded.tokenizer),
@@ -52,13 +52,13 @@ static void mark_added(const struct server_model *m, const struct cli_text *text
 static bool append_text(struct server_model *m, struct http_exchange *x, const json_t *text,
                         unsigned flags, struct akunu_embedding_text *how, struct server_prompt *out)
 {
-    const struct cli_text whole = { (char *)(uintptr_t)json_string_value(text),
+    const struct app_text whole = { (char *)(uintptr_t)json_string_value(text),
                                     json_string_length(text) };
     akunu_token *ids = NULL;
     size_t n = 0;
     bool good =
-        (how ? cli_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
-               cli_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n)) == CLI_EXIT_OK &&
+        (how ? app_encode_embedding(m->loaded.model, &whole, how, &ids, &n) :
+               app_tokenize_text(m->loaded.tokenizer, &whole, flags, &ids, &n)) == APP_EXIT_OK &&
         grow_ids(out, n);
     if (good) {
         memcpy(out->ids + out->n, ids, n * sizeof *ids);
@@ -107,7 +107,7 @@ static bool read_one(struct server_model *m, struct http_exchange *x, const char
                      const json_t *prompt, unsigned flags, struct akunu_embedding_text *how,
                      struct server_prompt *out)
 {
-    const json_t *text = cli_json_is_object(prompt) ? prompt_string(prompt) : prompt;
+    const json_t *text = app_json_is_object(prompt) ? prompt_string(prompt) : prompt;
     bool good = true;
     if (!json_is_string(text) && json_array_size(text) == 0)
         return refuse_prompt(x, name, prompt);

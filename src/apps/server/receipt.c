@@ -22,7 +22,7 @@ bool server_wants_receipt(const json_t *body)
 bool server_read_receipt(struct http_exchange *x, const json_t *body, bool *out)
 {
     const json_t *own = json_object_get(body, "akunu"), *found = json_object_get(own, "receipt");
-    bool is_object = !own || json_is_null(own) || cli_json_is_object(own);
+    bool is_object = !own || json_is_null(own) || app_json_is_object(own);
     *out = json_is_true(found);
     if (!is_object)
         server_fail_member(x, "akunu", own, "an object");
@@ -42,7 +42,7 @@ bool server_begin_receipt(struct server_source *source, const struct server_para
     if (generation.max_tokens < 0 || generation.max_tokens > most)
         generation.max_tokens = most; /* where the context ends it */
     source->receipt =
-        cli_receipt_begin(job->model->sha256, ids, n_ids, &generation, &params->constraint);
+        app_receipt_begin(job->model->sha256, ids, n_ids, &generation, &params->constraint);
     source->seed = params->sampling.seed;
     return source->receipt != NULL;
 }
@@ -66,7 +66,7 @@ void server_receipt_end(struct server_part *part, const struct server_event *eve
     if (!part->tokens)
         part->tokens = json_array();
     part->receipt = json_copy(source->receipt);
-    if (!part->receipt || !cli_receipt_end(part->receipt, source->seed + event->index, part->tokens,
+    if (!part->receipt || !app_receipt_end(part->receipt, source->seed + event->index, part->tokens,
                                            event->result.chain))
         part->job->no_memory = true;
 }
@@ -109,7 +109,7 @@ static void *run_hasher(void *user)
     struct server_model *m = s->hasher.model;
     char hex[sizeof m->sha256] = "";
     if (akunu_path_sha256(m->loaded.path, is_stopped, s, hex) != AKUNU_OK && !s->hasher.stops)
-        cli_warn("%s", akunu_last_error());
+        app_warn("%s", akunu_last_error());
     memcpy(s->hasher.sha256, hex, sizeof hex);
     s->hasher.is_done = true;
     http_wake(s->http);

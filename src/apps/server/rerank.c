@@ -86,7 +86,7 @@ static void rerank_release(void *self)
 static const json_t *document_text(const json_t *document)
 {
     const json_t *text =
-        cli_json_is_object(document) ? json_object_get(document, "text") : document;
+        app_json_is_object(document) ? json_object_get(document, "text") : document;
     return json_is_string(text) ? text : NULL;
 }
 

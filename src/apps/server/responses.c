@@ -107,7 +107,7 @@ static bool read_tools(struct server_chat *r)
 static bool read_choice(struct server_chat *r)
 {
     const json_t *choice = json_object_get(r->body, "tool_choice");
-    const char *name = cli_json_is_object(choice) ?
+    const char *name = app_json_is_object(choice) ?
                            json_string_value(json_object_get(choice, "name")) :
                            json_string_value(choice);
     r->parallel = true;
@@ -135,7 +135,7 @@ static bool read_format(struct server_chat *r)
                  *format = json_object_get(text_options, "format"),
                  *schema = json_object_get(format, "schema");
     const char *type = json_string_value(json_object_get(format, "type"));
-    if (text_options && !json_is_null(text_options) && !cli_json_is_object(text_options)) {
+    if (text_options && !json_is_null(text_options) && !app_json_is_object(text_options)) {
         server_fail_member(r->x, "text", text_options, "an object with format");
         return false;
     }
@@ -143,12 +143,12 @@ static bool read_format(struct server_chat *r)
         return true;
     if (type && strcmp(type, "json_object") == 0)
         return server_chat_set_schema(r, "text.format", "{\"type\": \"object\"}");
-    if (!type || strcmp(type, "json_schema") != 0 || !cli_json_is_object(schema)) {
+    if (!type || strcmp(type, "json_schema") != 0 || !app_json_is_object(schema)) {
         server_fail_member(r->x, "text.format", format,
                            "an object of type text, json_object, or json_schema with a schema");
         return false;
     }
-    char *text = cli_json_write(schema, JSON_COMPACT);
+    char *text = app_json_write(schema, JSON_COMPACT);
     bool good = text ? server_chat_set_schema(r, "text.format", text) : server_chat_fail_memory(r);
     free(text);
     return good;
@@ -230,7 +230,7 @@ static json_int_t index_of(const struct response *o)
 /* The item that grows, with its text so far. */
 static json_t *item_of(const struct response *o, const char *status)
 {
-    json_t *text = cli_json_text(o->text.bytes, o->text.n);
+    json_t *text = app_json_text(o->text.bytes, o->text.n);
     if (o->open == AKUNU_REPLY_CALL)
         return json_pack("{s:s, s:s, s:s, s:O, s:o, s:s}", "type", "function_call", "id", o->id,
                          "call_id", o->call, "name", o->name, "arguments", text, "status", status);
@@ -245,7 +245,7 @@ static json_t *item_of(const struct response *o, const char *status)
 static json_t *output_part(const struct response *o)
 {
     return json_pack("{s:s, s:o, s:[]}", "type", "output_text", "text",
-                     cli_json_text(o->text.bytes, o->text.n), "annotations");
+                     app_json_text(o->text.bytes, o->text.n), "annotations");
 }
 
 /* {"item_id", "output_index", "content_index", NAME: value} */
@@ -260,7 +260,7 @@ static void close_item(struct server_job *job, const char *status)
     struct response *o = job->own;
     if (!o->open)
         return;
-    json_t *text = cli_json_text(o->text.bytes, o->text.n), *item = item_of(o, status);
+    json_t *text = app_json_text(o->text.bytes, o->text.n), *item = item_of(o, status);
     if (o->open == AKUNU_REPLY_CONTENT) {
         write_event(job, "response.output_text.done", place_of(o, "text", text));
         write_event(job, "response.content_part.done", place_of(o, "part", output_part(o)));
@@ -300,7 +300,7 @@ static void responses_add_text(struct server_job *job, const char *type,
     struct response *o = job->own;
     if (!server_text_add(&o->text, event->text, event->n_bytes))
         job->no_memory = true;
-    write_event(job, type, place_of(o, "delta", cli_json_text(event->text, event->n_bytes)));
+    write_event(job, type, place_of(o, "delta", app_json_text(event->text, event->n_bytes)));
 }
 
 static void on_reply(const struct akunu_reply_event *event, void *user)
@@ -321,7 +321,7 @@ static void on_reply(const struct akunu_reply_event *event, void *user)
         return;
     case AKUNU_REPLY_CALL:
         close_item(job, "completed");
-        o->name = cli_json_text(event->text, event->n_bytes);
+        o->name = app_json_text(event->text, event->n_bytes);
         snprintf(o->call, sizeof o->call, "%s", event->id);
         open_item(job, event->kind, "fc_");
         return;

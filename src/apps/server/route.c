@@ -287,7 +287,7 @@ static bool check_state(struct http_exchange *x, const struct server *s,
 
 bool server_check(struct http_exchange *x, struct server *s)
 {
-    char methods[64], shown[CLI_SHOWN_BYTES];
+    char methods[64], shown[APP_SHOWN_BYTES];
     const struct server_route *route = find_route(x);
     http_set_route(x, route);
     server_name_exchange(s, x);
@@ -301,12 +301,12 @@ bool server_check(struct http_exchange *x, struct server *s)
     if (!(route && route->open) && !check_key(x, s))
         return false;
     if (!known) {
-        server_fail(x, 404, NULL, NULL, "there is no route %s", cli_show_text(http_path(x), shown));
+        server_fail(x, 404, NULL, NULL, "there is no route %s", app_show_text(http_path(x), shown));
         return false;
     }
     if (!route) {
         http_add_header(x, "Allow", methods);
-        server_fail(x, 405, NULL, NULL, "%s allows %s", cli_show_text(http_path(x), shown),
+        server_fail(x, 405, NULL, NULL, "%s allows %s", app_show_text(http_path(x), shown),
                     methods);
         return false;
     }
@@ -389,7 +389,7 @@ bool server_use_model(struct server_request *r)
     bool needs_hash = m && server_wants_receipt(r->body) && !m->sha256[0];
     if (m && m->state == SERVER_MODEL_READY && !needs_hash) {
         r->model = m;
-        m->last_used = cli_seconds();
+        m->last_used = app_seconds();
         m->n_users++; /* it stays loaded */
     } else if (m) {
         m->wants_hash |= needs_hash;

@@ -71,7 +71,7 @@ struct server_hasher {
 
 struct server {
     pthread_mutex_t lock;
-    const struct cli_options *options;
+    const struct app_options *options;
     int argc; /* arguments, for presets and for reading the configuration again */
     char **argv;
     bool is_verbose; /* the log has /health, too */
@@ -118,12 +118,12 @@ enum server_model_state {
 
 struct server_model {
     struct server *server;
-    struct cli_options own; /* of a preset */
-    const struct cli_options *options;
+    struct app_options own; /* of a preset */
+    const struct app_options *options;
     char id[SERVER_ID_BYTES]; /* for clients */
     enum server_model_state state;
     int exit_code; /* of the last load */
-    struct cli_model_session loaded;
+    struct app_model_session loaded;
     struct akunu_template *template;
     const char *template_text;
     struct akunu_scheduler *scheduler; /* NULL: the model is an encoder, or of speech */
@@ -136,12 +136,12 @@ struct server_model {
     uint64_t wanted;  /* its turn among those that are WANTED */
     uint64_t bytes;   /* of memory, when it was loaded last; 0: unknown */
     size_t n_users;   /* what has been asked of it and is not answered yet */
-    double last_used; /* seconds of cli_seconds */
+    double last_used; /* seconds of app_seconds */
     struct server_waiter *waiters;
 };
 
 /* Finds what the server can load: -m, and the presets of the configuration. Returns an exit code,
- * after a message unless it is CLI_EXIT_OK. */
+ * after a message unless it is APP_EXIT_OK. */
 int server_list_models(struct server *s);
 void server_close_models(struct server *s);
 /* The model that a request names, or the only one there is. NULL: it has answered. */
@@ -214,7 +214,7 @@ struct server_params {
     struct akunu_sampling_params sampling;
     struct akunu_generation_params generation;
     struct akunu_reasoning reasoning;
-    struct akunu_logit_bias bias[CLI_MAX_TEXTS * 16];
+    struct akunu_logit_bias bias[APP_MAX_TEXTS * 16];
     const char *stops[64];
     char samplers[512]; /* names of a list */
     int64_t n, n_top;   /* completions; most likely tokens per token, -1: no log-probabilities */
@@ -222,7 +222,7 @@ struct server_params {
     double timeout;
     bool receipt, prompt_logprobs;
     struct akunu_grammar *grammar;    /* to be freed; NULL: none */
-    struct cli_constraint constraint; /* of the grammar, for the receipt */
+    struct app_constraint constraint; /* of the grammar, for the receipt */
 };
 /* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
 bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
@@ -313,8 +313,8 @@ server_model_handler server_transcriptions, server_translations; /* transcriptio
 
 /* ---- Keys: keys.c ------------------------------------------------------- */
 /* Reads the flags' keys and the key file. False: *why has a message. */
-bool server_read_keys(const struct cli_options *options, struct server_keys *out,
-                      char why[CLI_SHOWN_BYTES * 4]);
+bool server_read_keys(const struct app_options *options, struct server_keys *out,
+                      char why[APP_SHOWN_BYTES * 4]);
 bool server_has_key(const struct server_keys *keys, const char *given);
 /* Overwrites the keys among the arguments and in the environment, which the system shows to others,
  * and returns a copy of the arguments for the rest of the program's life. */

@@ -44,7 +44,7 @@ static bool take_waiting(struct server_speech *s, struct server_transcription *t
 static void free_transcription(struct server_transcription *t)
 {
     akunu_audio_free(t->audio);
-    cli_transcript_free(&t->transcript);
+    app_transcript_free(&t->transcript);
     json_decref(t->form);
     free(t->own);
     free(t);
@@ -81,7 +81,7 @@ struct server_transcription *server_transcription_new(struct server_model *m,
     t->model = m;
     t->x = x;
     t->client = server_identify_client(x);
-    t->deadline = timeout > 0.0 ? cli_seconds() + timeout - http_age(x) : 0.0;
+    t->deadline = timeout > 0.0 ? app_seconds() + timeout - http_age(x) : 0.0;
     t->audio = audio;
     t->own = own;
     return t;
@@ -117,7 +117,7 @@ struct server_commit server_transcription_commit(struct server_transcription *t)
 /* Whether it goes on. */
 static bool check_clip(struct server_transcription *t)
 {
-    if (t->deadline > 0.0 && cli_seconds() > t->deadline)
+    if (t->deadline > 0.0 && app_seconds() > t->deadline)
         t->is_late = t->is_cancelled = true;
     return !t->is_cancelled;
 }
@@ -133,7 +133,7 @@ static bool speech_on_segment(const struct akunu_segment *segment, void *user)
     struct server_transcription *t = user;
     struct server_speech *s = t->model->speech;
     pthread_mutex_lock(&s->lock);
-    bool good = cli_transcript_add(&t->transcript, segment);
+    bool good = app_transcript_add(&t->transcript, segment);
     pthread_mutex_unlock(&s->lock);
     if (!good)
         t->status = AKUNU_ERROR_MEMORY;
@@ -241,8 +241,8 @@ bool server_open_speech(struct server_model *m)
     if (!s)
         return false;
     params.context = params.batch = 0; /* what -c and -b say is about the texts of other models */
-    params.max_windows = cli_speech_windows(&m->loaded.info, t);
-    params.max_sequences = params.max_windows * cli_speech_texts(t);
+    params.max_windows = app_speech_windows(&m->loaded.info, t);
+    params.max_sequences = params.max_windows * app_speech_texts(t);
     params.pool = m->server->pool;
     params.n_threads = 0;
     params.cpus = NULL;

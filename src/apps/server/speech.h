@@ -14,7 +14,7 @@ struct server_transcription {
     struct server_model *model; /* has it in use once it is queued */
     struct http_exchange *x;    /* NULL: the client is gone */
     uint64_t client;            /* who asks */
-    double deadline;            /* of cli_seconds; 0: none */
+    double deadline;            /* of app_seconds; 0: none */
     struct akunu_audio *audio;
     struct akunu_transcription_params params;
     struct akunu_vad_params vad; /* of `params` */
@@ -25,7 +25,7 @@ struct server_transcription {
     void *own;                                      /* of both; freed with free */
     _Atomic bool is_cancelled, is_late;
     /* by the speech's thread, under its lock while it runs */
-    struct cli_transcript transcript;
+    struct app_transcript transcript;
     size_t n_sent; /* segments that `report` has written */
     enum akunu_status status;
     char message[512];
@@ -41,7 +41,7 @@ struct server_commit server_transcription_commit(struct server_transcription *t)
 
 /* ---- Voice activity detection: vad.c ------------------------------------ */
 /* Loads m->vad: the weights that --vad-model names, else those that there are. Returns an exit
- * code, after a message unless it is CLI_EXIT_OK. */
+ * code, after a message unless it is APP_EXIT_OK. */
 int server_open_vad(struct server_model *m);
 /* What a request asks for. *vad: NULL if everything is transcribed. False: it has answered. Needs
  * no lock. */

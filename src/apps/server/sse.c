@@ -32,7 +32,7 @@ static bool write_data(struct http_exchange *x, const char *name, const char *da
 
 bool server_sse_send(struct http_exchange *x, const char *name, json_t *value)
 {
-    char *text = value ? cli_json_write(value, JSON_COMPACT) : NULL;
+    char *text = value ? app_json_write(value, JSON_COMPACT) : NULL;
     json_decref(value);
     bool good = text && write_data(x, name, text);
     free(text);

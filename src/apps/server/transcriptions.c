@@ -41,9 +41,9 @@ static json_t *usage_of(const struct server_transcription *t)
 static json_t *whole_text(const struct server_transcription *t)
 {
     size_t n;
-    char *text = cli_transcript_text(&t->transcript, &n);
-    const char *stripped = text ? cli_transcript_strip(text, &n) : NULL;
-    json_t *value = text ? cli_json_text(stripped, n) : NULL;
+    char *text = app_transcript_text(&t->transcript, &n);
+    const char *stripped = text ? app_transcript_strip(text, &n) : NULL;
+    json_t *value = text ? app_json_text(stripped, n) : NULL;
     free(text);
     return value;
 }
@@ -69,7 +69,7 @@ static json_t *take_words(json_t *segments)
         json_array_foreach (json_object_get(segment, "words"), k, word) {
             const json_t *text = json_object_get(word, "word");
             size_t n = json_string_length(text);
-            const char *stripped = cli_transcript_strip(json_string_value(text), &n);
+            const char *stripped = app_transcript_strip(json_string_value(text), &n);
             json_array_append_new(words, json_pack("{s:s%, s:O, s:O}", "word", stripped, n, "start",
                                                    json_object_get(word, "start"), "end",
                                                    json_object_get(word, "end")));
@@ -82,7 +82,7 @@ static json_t *take_words(json_t *segments)
 static json_t *verbose_of(const struct server_transcription *t)
 {
     const struct asked *own = t->own;
-    json_t *segments = cli_transcript_segments(&t->transcript);
+    json_t *segments = app_transcript_segments(&t->transcript);
     json_t *words = own->words ? take_words(segments) : NULL;
     if (!own->segments) {
         json_decref(segments);
@@ -100,13 +100,13 @@ static void answer_text(struct http_exchange *x, const char *text, size_t n)
 }
 
 /* Subtitles, as akunu-cli writes them to a file. */
-static void answer_file(struct server_transcription *t, enum cli_transcript_form form)
+static void answer_file(struct server_transcription *t, enum app_transcript_form form)
 {
     char *text = NULL;
     size_t n = 0;
-    struct cli_output out = { .file = open_memstream(&text, &n) };
+    struct app_output out = { .file = open_memstream(&text, &n) };
     if (out.file)
-        cli_transcript_write(&out, &t->transcript, form);
+        app_transcript_write(&out, &t->transcript, form);
     bool good = out.file && fclose(out.file) == 0 && !out.error;
     if (good)
         answer_text(t->x, text, n);
@@ -178,12 +178,12 @@ static void report_segments(struct server_transcription *t)
     for (; !own->is_broken && t->n_sent < t->transcript.n; t->n_sent++) {
         const struct akunu_segment *s = &t->transcript.segments[t->n_sent].of;
         size_t n = s->n_bytes;
-        const char *text = own->has_begun ? s->text : cli_transcript_strip(s->text, &n);
+        const char *text = own->has_begun ? s->text : app_transcript_strip(s->text, &n);
         n = s->n_bytes - (size_t)(text - s->text); /* whitespace at the end stays */
         own->has_begun |= n > 0;
         if (n > 0)
             send_event(t, json_pack("{s:s, s:o}", "type", "transcript.text.delta", "delta",
-                                    cli_json_text(text, n)));
+                                    app_json_text(text, n)));
     }
 }
 
@@ -208,7 +208,7 @@ static void transcriptions_answer(struct server_transcription *t)
     else if (own->stream)
         end_stream(t);
     else if (own->format == FORMAT_SRT || own->format == FORMAT_VTT)
-        answer_file(t, own->format == FORMAT_SRT ? CLI_TRANSCRIPT_SRT : CLI_TRANSCRIPT_VTT);
+        answer_file(t, own->format == FORMAT_SRT ? APP_TRANSCRIPT_SRT : APP_TRANSCRIPT_VTT);
     else if (own->format == FORMAT_TEXT)
         answer_line(t);
     else if (own->format == FORMAT_VERBOSE)
@@ -344,7 +344,7 @@ static struct akunu_audio *read_clip(struct http_exchange *x, const json_t *form
     const char *name = json_string_value(json_object_get(file, "name"));
     size_t n = (size_t)json_integer_value(json_object_get(file, "n")), n_body;
     const char *body = http_body(x, &n_body) + json_integer_value(json_object_get(file, "at"));
-    if (!cli_json_is_object(file)) {
+    if (!app_json_is_object(file)) {
         server_fail_member(x, "file", file, "a part with an audio file");
         return NULL;
     }

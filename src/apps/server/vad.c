@@ -10,8 +10,8 @@ enum { MS_MAX = 600000, SPEECH_S_MAX = 3600, OVERLAP_S_MAX = 60 };
 
 int server_open_vad(struct server_model *m)
 {
-    const struct cli_options *o = m->options;
-    return cli_load_vad(o, m->loaded.path, o->speech.vad || o->speech.vad_model, &m->vad);
+    const struct app_options *o = m->options;
+    return app_load_vad(o, m->loaded.path, o->speech.vad || o->speech.vad_model, &m->vad);
 }
 
 static bool read_integer(struct http_exchange *x, const json_t *object, const char *name,
@@ -34,11 +34,11 @@ static bool check_members(struct http_exchange *x, const json_t *object)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
             found = found || strcmp(name, known[i]) == 0;
         if (!found) {
-            char shown[CLI_SHOWN_BYTES];
+            char shown[APP_SHOWN_BYTES];
             server_fail(x, 400, "chunking_strategy", NULL,
                         "chunking_strategy has %s; expected type, threshold, prefix_padding_ms and "
                         "silence_duration_ms",
-                        cli_show_text(name, shown));
+                        app_show_text(name, shown));
             return false;
         }
     }
@@ -76,7 +76,7 @@ static bool read_strategy(struct http_exchange *x, const json_t *form, bool *on,
     if (text && strcmp(text, "auto") == 0)
         return true;
     json_t *object = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    bool good = cli_json_is_object(object);
+    bool good = app_json_is_object(object);
     if (!good)
         server_fail_member(x, "chunking_strategy", found, "auto or an object");
     else

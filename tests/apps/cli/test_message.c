@@ -54,14 +54,14 @@ enum { N_CODES = sizeof codes / sizeof *codes };
 START_TEST(statuses)
 {
     ck_assert_int_eq(codes[_i].status, _i); /* each of the header's, in its order */
-    ck_assert_int_eq(cli_exit_code(codes[_i].status), codes[_i].code);
+    ck_assert_int_eq(app_exit_code(codes[_i].status), codes[_i].code);
 }
 END_TEST
 
 /* A status that a newer library has. */
 START_TEST(unknown_status)
 {
-    ck_assert_int_eq(cli_exit_code((enum akunu_status)N_CODES), 1);
+    ck_assert_int_eq(app_exit_code((enum akunu_status)N_CODES), 1);
 }
 END_TEST
 
@@ -72,7 +72,7 @@ START_TEST(library_failures)
     strcpy(error.message, "a reason");
     (void)ak_api_finish(&error);
     catch_stderr();
-    int code = cli_fail_library();
+    int code = app_fail_library();
     const char *said = caught();
     ck_assert_int_eq(code, codes[_i].code);
     ck_assert_str_eq(said,
@@ -83,8 +83,8 @@ END_TEST
 START_TEST(own_failures)
 {
     catch_stderr();
-    const int got[] = { cli_fail_usage("bad %s", "flag"), cli_fail("bad %s", "luck"),
-                        cli_fail_memory() };
+    const int got[] = { app_fail_usage("bad %s", "flag"), app_fail("bad %s", "luck"),
+                        app_fail_memory() };
     const char *said = caught();
     ck_assert_int_eq(got[0], 2);
     ck_assert_int_eq(got[1], 1);
@@ -106,10 +106,10 @@ START_TEST(second_interrupt)
     catch_stderr();
     pid_t child = fork();
     if (child == 0) {
-        cli_interrupt_install();
-        cli_interrupt_at_exit(restore);
+        app_interrupt_install();
+        app_interrupt_at_exit(restore);
         raise(SIGINT);
-        if (cli_is_interrupted())
+        if (app_is_interrupted())
             raise(SIGINT);
         _exit(1);
     }

@@ -11,7 +11,7 @@ static char *wrap(const char *text, unsigned columns, size_t max_piece, unsigned
 {
     char *shown = NULL;
     size_t n_shown = 0, n = strlen(text);
-    struct cli_output out = { .file = open_memstream(&shown, &n_shown) };
+    struct app_output out = { .file = open_memstream(&shown, &n_shown) };
     struct cli_wrap w;
     ck_assert_ptr_nonnull(out.file);
     cli_wrap_begin(&w, &out);
@@ -189,7 +189,7 @@ START_TEST(resized)
 {
     char *shown = NULL;
     size_t n = 0;
-    struct cli_output out = { .file = open_memstream(&shown, &n) };
+    struct app_output out = { .file = open_memstream(&shown, &n) };
     struct cli_wrap w;
     cli_wrap_begin(&w, &out);
     w.columns = 20;

@@ -16,7 +16,7 @@
 #include "apps/common/options.h"
 
 struct bench {
-    struct cli_model_session *loaded;
+    struct app_model_session *loaded;
     struct cli_bench_context *report;
     akunu_token *ids;               /* capacity: the longest test */
     akunu_sequence *sequences;      /* [max_sequences]; the first is the session's own */
@@ -28,7 +28,7 @@ struct bench {
 static bool bench_is_cancelled(void *user)
 {
     (void)user;
-    return cli_is_interrupted();
+    return app_is_interrupted();
 }
 
 static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *ids, int64_t n)
@@ -37,8 +37,8 @@ static int prefill(struct bench *b, akunu_sequence sequence, const akunu_token *
     if (n > 0 &&
         akunu_session_prefill(b->loaded->session, sequence, &(struct akunu_ids){ ids, (size_t)n },
                               bench_is_cancelled, NULL, &last) != AKUNU_OK)
-        return cli_fail_library();
-    return CLI_EXIT_OK;
+        return app_fail_library();
+    return APP_EXIT_OK;
 }
 
 /* Runs n passes of one token per sequence. */
@@ -50,11 +50,11 @@ static int time_decode(struct bench *b, const akunu_token *ids, int64_t n, int64
                                                      .sequence = b->sequences[s],
                                                      .logits = true };
         if (akunu_session_decode(b->loaded->session, b->step, (size_t)n_sequences) != AKUNU_OK)
-            return cli_fail_library();
-        if (cli_is_interrupted())
-            return CLI_EXIT_INTERRUPTED;
+            return app_fail_library();
+        if (app_is_interrupted())
+            return APP_EXIT_INTERRUPTED;
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 static int rewind_all(struct bench *b, int64_t length)
@@ -62,8 +62,8 @@ static int rewind_all(struct bench *b, int64_t length)
     for (int64_t s = 0; s < b->n_sequences; s++)
         if (akunu_sequence_rewind(b->loaded->session, b->sequences[s], (uint32_t)length) !=
             AKUNU_OK)
-            return cli_fail_library();
-    return CLI_EXIT_OK;
+            return app_fail_library();
+    return APP_EXIT_OK;
 }
 
 /* Opens as many sequences as the test has, and fills each to the test's depth. */
@@ -72,13 +72,13 @@ static int fill_context(struct bench *b, const struct cli_bench_test *test)
     while (b->n_sequences > test->n_sequences)
         akunu_sequence_free(b->loaded->session, b->sequences[--b->n_sequences]);
     int code = rewind_all(b, 0);
-    while (code == CLI_EXIT_OK && b->n_sequences < test->n_sequences) {
+    while (code == APP_EXIT_OK && b->n_sequences < test->n_sequences) {
         akunu_sequence sequence = akunu_sequence_new(b->loaded->session);
         if (sequence < 0)
-            return cli_fail_library();
+            return app_fail_library();
         b->sequences[b->n_sequences++] = sequence;
     }
-    for (int64_t s = 0; code == CLI_EXIT_OK && s < b->n_sequences; s++)
+    for (int64_t s = 0; code == APP_EXIT_OK && s < b->n_sequences; s++)
         code = prefill(b, b->sequences[s], b->ids, test->depth);
     return code;
 }
@@ -89,7 +89,7 @@ static int rewind_to_depth(struct bench *b, const struct cli_bench_test *test)
 {
     int64_t again = test->depth > 0;
     int code = rewind_all(b, test->depth - again);
-    for (int64_t s = 0; code == CLI_EXIT_OK && s < b->n_sequences; s++)
+    for (int64_t s = 0; code == APP_EXIT_OK && s < b->n_sequences; s++)
         code = prefill(b, b->sequences[s], b->ids + test->depth - again, again);
     return code;
 }
@@ -109,10 +109,10 @@ static int run_once(struct bench *b, const struct cli_bench_test *test, int64_t 
                     double *seconds)
 {
     int code = rewind_to_depth(b, test);
-    double started = cli_seconds();
-    if (code == CLI_EXIT_OK)
+    double started = app_seconds();
+    if (code == APP_EXIT_OK)
         code = run_passes(b, test, limit);
-    *seconds = cli_seconds() - started;
+    *seconds = app_seconds() - started;
     return code;
 }
 
@@ -134,7 +134,7 @@ static bool measure_bounds(const struct bench *b, const struct cli_bench_test *t
     const struct akunu_model_info *info = &b->loaded->info;
     if (akunu_roofline_measure_model(b->loaded->model, akunu_session_threads(b->loaded->session),
                                      bounds_of(test, info), &now, sizeof now) != AKUNU_OK) {
-        cli_warn("the machine's limits could not be measured: %s", akunu_last_error());
+        app_warn("the machine's limits could not be measured: %s", akunu_last_error());
         return false;
     }
     roof->read_bytes_per_second = fmax(roof->read_bytes_per_second, now.read_bytes_per_second);
@@ -175,20 +175,20 @@ static int measure_test(struct bench *b, const struct cli_bench_test *test, doub
                         const char *name)
 {
     enum { WARM_UP_TOKENS = 4 };
-    const struct cli_options *o = b->report->options;
-    struct cli_progress progress = cli_progress_begin();
+    const struct app_options *o = b->report->options;
+    struct app_progress progress = app_progress_begin();
     double seconds;
-    cli_progress_show(&progress, name, 0.0);
+    app_progress_show(&progress, name, 0.0);
     int code = fill_context(b, test);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = run_once(b, test, WARM_UP_TOKENS, &seconds);
-    for (int64_t i = 0; code == CLI_EXIT_OK && i < o->bench.repetitions; i++) {
-        cli_progress_show(&progress, name, (double)i / (double)o->bench.repetitions);
+    for (int64_t i = 0; code == APP_EXIT_OK && i < o->bench.repetitions; i++) {
+        app_progress_show(&progress, name, (double)i / (double)o->bench.repetitions);
         code = run_once(b, test, INT64_MAX, &seconds);
         samples[i] =
             (double)((test->n_prompt + test->n_generate) * test->n_sequences) / fmax(seconds, 1e-9);
     }
-    cli_progress_end(&progress);
+    app_progress_end(&progress);
     return code;
 }
 
@@ -204,16 +204,16 @@ static int break_down(struct bench *b, const struct cli_bench_test *test,
         akunu_roofline_measure_model(b->loaded->model, akunu_session_threads(session),
                                      AKUNU_MEASURE_INT8 | AKUNU_MEASURE_READ, &out->roof,
                                      sizeof out->roof);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     if (akunu_session_get_counters(session, &before, sizeof before) != AKUNU_OK ||
         akunu_session_set_timing(session, true) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     code = run_passes(b, test, INT64_MAX);
-    if (code == CLI_EXIT_OK &&
+    if (code == APP_EXIT_OK &&
         akunu_session_get_counters(session, &after, sizeof after) != AKUNU_OK)
-        code = cli_fail_library();
-    if (code == CLI_EXIT_OK) {
+        code = app_fail_library();
+    if (code == APP_EXIT_OK) {
         out->passes = (double)(after.passes - before.passes);
         code = cli_bench_break_down(session, out);
     }
@@ -224,19 +224,19 @@ static int break_down(struct bench *b, const struct cli_bench_test *test,
 static int run_test(const struct cli_bench_test *test, void *user)
 {
     struct bench *b = user;
-    const struct cli_options *o = b->report->options;
+    const struct app_options *o = b->report->options;
     struct akunu_roofline roof = { 0 };
     char name[CLI_BENCH_NAME_BYTES];
     double *samples = malloc((size_t)o->bench.repetitions * sizeof *samples);
     if (!samples)
-        return cli_fail_memory();
+        return app_fail_memory();
     cli_bench_name(test, name);
     bool known = measure_bounds(b, test, &roof);
     int code = measure_test(b, test, samples, name);
     struct cli_bench_breakdown breakdown = { .roof = roof };
-    if (code == CLI_EXIT_OK && o->bench.breakdown)
+    if (code == APP_EXIT_OK && o->bench.breakdown)
         code = break_down(b, test, &breakdown);
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK) {
         struct cli_bench_result result = { .test = *test,
                                            .samples = samples,
                                            .n_samples = (size_t)o->bench.repetitions,
@@ -246,8 +246,8 @@ static int run_test(const struct cli_bench_test *test, void *user)
             result.roofline_percent =
                 roofline_percent(b, test, &roof, cli_bench_median(samples, result.n_samples));
         cli_bench_row(b->report, &result);
-        if (!cli_output_flush(&b->report->out))
-            code = CLI_EXIT_FAILURE;
+        if (!app_output_flush(&b->report->out))
+            code = APP_EXIT_FAILURE;
     }
     free(samples);
     return code;
@@ -255,22 +255,22 @@ static int run_test(const struct cli_bench_test *test, void *user)
 
 /* Calls `visit` for every depth: with every prompt length, then with every number of generated
  * tokens for every number of sequences. Zeros are skipped. */
-static int each_test(const struct cli_options *o,
+static int each_test(const struct app_options *o,
                      int (*visit)(const struct cli_bench_test *test, void *user), void *user)
 {
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     for (size_t d = 0; d < o->bench.depth.n; d++) {
         struct cli_bench_test test = { .depth = o->bench.depth.values[d], .n_sequences = 1 };
-        for (size_t i = 0; i < o->bench.n_prompt.n && code == CLI_EXIT_OK; i++) {
+        for (size_t i = 0; i < o->bench.n_prompt.n && code == APP_EXIT_OK; i++) {
             test.n_prompt = o->bench.n_prompt.values[i];
-            code = test.n_prompt > 0 ? visit(&test, user) : CLI_EXIT_OK;
+            code = test.n_prompt > 0 ? visit(&test, user) : APP_EXIT_OK;
         }
         test.n_prompt = 0;
-        for (size_t i = 0; i < o->bench.n_generate.n * o->bench.n_parallel.n && code == CLI_EXIT_OK;
+        for (size_t i = 0; i < o->bench.n_generate.n * o->bench.n_parallel.n && code == APP_EXIT_OK;
              i++) {
             test.n_generate = o->bench.n_generate.values[i / o->bench.n_parallel.n];
             test.n_sequences = o->bench.n_parallel.values[i % o->bench.n_parallel.n];
-            code = test.n_generate > 0 ? visit(&test, user) : CLI_EXIT_OK;
+            code = test.n_generate > 0 ? visit(&test, user) : APP_EXIT_OK;
         }
     }
     return code;
@@ -289,7 +289,7 @@ static int extend(const struct cli_bench_test *test, void *user)
     e->length = length > e->length ? length : e->length;
     e->tokens = tokens > e->tokens ? tokens : e->tokens;
     e->sequences = test->n_sequences > e->sequences ? test->n_sequences : e->sequences;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* ---- Sessions and models ------------------------------------------------ */
@@ -304,7 +304,7 @@ static void fill_ids(struct bench *b, int64_t n)
 }
 
 /* Computed from the session's pool, so it holds for every type of keys and values. */
-static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_sequences)
+static double kv_token_bytes(const struct app_model_session *loaded, int64_t n_sequences)
 {
     enum { PAGE_TOKENS = 64 };
     struct akunu_memory memory;
@@ -316,15 +316,15 @@ static double kv_token_bytes(const struct cli_model_session *loaded, int64_t n_s
 }
 
 /* Runs all tests with the threads and the batch of `o`. */
-static int run_session(struct bench *b, const struct cli_options *o, const struct extent *e)
+static int run_session(struct bench *b, const struct app_options *o, const struct extent *e)
 {
-    struct cli_model_session *loaded = b->loaded;
+    struct app_model_session *loaded = b->loaded;
     loaded->max_sequences = (uint32_t)e->sequences;
-    int code = cli_open_session(o, loaded, (uint32_t)e->tokens);
-    if (code == CLI_EXIT_OK && akunu_session_batch(loaded->session) < e->sequences)
-        code = cli_fail("a pass of this session has at most %u tokens, and -np wants %lld",
+    int code = app_open_session(o, loaded, (uint32_t)e->tokens);
+    if (code == APP_EXIT_OK && akunu_session_batch(loaded->session) < e->sequences)
+        code = app_fail("a pass of this session has at most %u tokens, and -np wants %lld",
                         (unsigned)akunu_session_batch(loaded->session), (long long)e->sequences);
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK) {
         b->sequences[0] = loaded->sequence;
         b->n_sequences = 1;
         b->kv_token_bytes = kv_token_bytes(loaded, e->sequences);
@@ -332,27 +332,27 @@ static int run_session(struct bench *b, const struct cli_options *o, const struc
         while (b->n_sequences > 1)
             akunu_sequence_free(loaded->session, b->sequences[--b->n_sequences]);
     }
-    cli_close_session(loaded);
+    app_close_session(loaded);
     return code;
 }
 
-static int64_t value_or_0(const struct cli_list *list, size_t i)
+static int64_t value_or_0(const struct app_list *list, size_t i)
 {
     return i < list->n ? list->values[i] : 0;
 }
 
 /* Runs all thread counts and batches with one model. */
-static int run_sessions(struct bench *b, const struct cli_options *o, const struct extent *e)
+static int run_sessions(struct bench *b, const struct app_options *o, const struct extent *e)
 {
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     fill_ids(b, e->length);
     for (size_t t = 0; t == 0 || t < o->bench.thread_counts.n; t++) {
-        for (size_t i = 0; (i == 0 || i < o->bench.batches.n) && code == CLI_EXIT_OK; i++) {
-            struct cli_options one = *o;
+        for (size_t i = 0; (i == 0 || i < o->bench.batches.n) && code == APP_EXIT_OK; i++) {
+            struct app_options one = *o;
             one.session.n_threads = (unsigned)value_or_0(&o->bench.thread_counts, t);
             one.session.batch = (uint32_t)value_or_0(&o->bench.batches, i);
             if (one.session.batch > 0 && one.session.batch < e->sequences) {
-                cli_warn("-b %u: raised to %lld, a token of each sequence", one.session.batch,
+                app_warn("-b %u: raised to %lld, a token of each sequence", one.session.batch,
                          (long long)e->sequences);
                 one.session.batch = (uint32_t)e->sequences;
             }
@@ -363,33 +363,33 @@ static int run_sessions(struct bench *b, const struct cli_options *o, const stru
 }
 
 /* Runs everything with o->model. */
-static int run_model(const struct cli_options *o, const struct extent *e,
+static int run_model(const struct app_options *o, const struct extent *e,
                      struct cli_bench_context *report)
 {
-    struct cli_model_session loaded = { .sequence = -1 };
+    struct app_model_session loaded = { .sequence = -1 };
     struct bench b = { .loaded = &loaded, .report = report };
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     report->options = o;
     report->loaded = &loaded;
     if (o->bench.load)
         code = cli_bench_loading(o, report);
     report->loaded = &loaded;
-    if (code == CLI_EXIT_OK && e->length > 0)
-        code = cli_load_model(o, &loaded);
-    if (code == CLI_EXIT_OK && e->length > 0) {
+    if (code == APP_EXIT_OK && e->length > 0)
+        code = app_load_model(o, &loaded);
+    if (code == APP_EXIT_OK && e->length > 0) {
         b.ids = malloc((size_t)e->length * sizeof *b.ids);
         b.sequences = malloc((size_t)e->sequences * sizeof *b.sequences);
         b.step = malloc((size_t)e->sequences * sizeof *b.step);
-        code = b.ids && b.sequences && b.step ? run_sessions(&b, o, e) : cli_fail_memory();
+        code = b.ids && b.sequences && b.step ? run_sessions(&b, o, e) : app_fail_memory();
     }
     free(b.ids);
     free(b.sequences);
     free(b.step);
-    cli_unload(&loaded);
+    app_unload(&loaded);
     return code;
 }
 
-static int64_t find_largest(const struct cli_list *list)
+static int64_t find_largest(const struct app_list *list)
 {
     int64_t max = 0;
     for (size_t i = 0; i < list->n; i++)
@@ -397,47 +397,47 @@ static int64_t find_largest(const struct cli_list *list)
     return max;
 }
 
-static int show_profile(const struct cli_options *o)
+static int show_profile(const struct app_options *o)
 {
-    struct cli_model_session loaded = { .sequence = -1 };
-    struct cli_output out = cli_output_stdout();
-    struct cli_options one = *o;
+    struct app_model_session loaded = { .sequence = -1 };
+    struct app_output out = app_output_stdout();
+    struct app_options one = *o;
     one.model.name = o->model.names.n ? o->model.names.values[0] : NULL;
-    int code = cli_load_model(&one, &loaded);
-    if (code == CLI_EXIT_OK)
-        cli_output_text(&out, akunu_model_profile(loaded.model));
-    cli_unload(&loaded);
-    return cli_output_end(&out, code);
+    int code = app_load_model(&one, &loaded);
+    if (code == APP_EXIT_OK)
+        app_output_text(&out, akunu_model_profile(loaded.model));
+    app_unload(&loaded);
+    return app_output_end(&out, code);
 }
 
 /* Opens each model's file, so that a wrong one is reported before minutes of measuring. */
-static int check_models(const struct cli_options *o)
+static int check_models(const struct app_options *o)
 {
-    int code = CLI_EXIT_OK;
-    for (size_t i = 0; i < o->model.names.n && code == CLI_EXIT_OK; i++) {
+    int code = APP_EXIT_OK;
+    for (size_t i = 0; i < o->model.names.n && code == APP_EXIT_OK; i++) {
         char *path;
-        code = cli_model_path(o, o->model.names.values[i], &path);
-        if (code != CLI_EXIT_OK)
+        code = app_model_path(o, o->model.names.values[i], &path);
+        if (code != APP_EXIT_OK)
             return code;
         struct akunu_file *file = akunu_file_open(path);
         if (!file)
-            code = cli_fail_library();
+            code = app_fail_library();
         akunu_file_free(file);
         free(path);
     }
     return code;
 }
 
-int cli_bench(const struct cli_options *o)
+int cli_bench(const struct app_options *o)
 {
     struct cli_bench_context report = { .options = o,
-                                        .out = cli_output_stdout(),
-                                        .json = o->output.json || o->output.form >= CLI_FORM_JSON };
+                                        .out = app_output_stdout(),
+                                        .json = o->output.json || o->output.form >= APP_FORM_JSON };
     struct extent e = { 0 };
-    int code = cli_check_mode(o, o->bench.tune ? CLI_MODE_TUNE : CLI_MODE_MEASURE);
-    if (code == CLI_EXIT_OK)
+    int code = app_check_mode(o, o->bench.tune ? APP_MODE_TUNE : APP_MODE_MEASURE);
+    if (code == APP_EXIT_OK)
         code = check_models(o);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     if (o->bench.tune)
         return cli_bench_tune(o);
@@ -445,35 +445,35 @@ int cli_bench(const struct cli_options *o)
         return show_profile(o);
     each_test(o, extend, &e);
     if (e.length == 0 && !o->bench.load)
-        return cli_fail_usage("nothing to measure: -p and -n are both 0, and no --load");
+        return app_fail_usage("nothing to measure: -p and -n are both 0, and no --load");
     if (e.tokens > INT32_MAX)
-        return cli_fail_usage("-np and -d: the sequences have %lld tokens together",
+        return app_fail_usage("-np and -d: the sequences have %lld tokens together",
                               (long long)e.tokens);
     if (o->session.context > 0 && e.tokens > o->session.context)
-        return cli_fail("the longest test has %lld tokens and the context holds %u (-c)",
+        return app_fail("the longest test has %lld tokens and the context holds %u (-c)",
                         (long long)e.tokens, o->session.context);
-    if (o->bench.breakdown && o->output.form == CLI_FORM_CSV)
-        return cli_fail_usage("--breakdown: not possible as CSV; use -o md or -o json");
+    if (o->bench.breakdown && o->output.form == APP_FORM_CSV)
+        return app_fail_usage("--breakdown: not possible as CSV; use -o md or -o json");
     if (o->bench.breakdown && o->load.backend && strcmp(o->load.backend, "cpu") != 0)
-        return cli_fail_usage("--breakdown: only the cpu backend measures its operations");
+        return app_fail_usage("--breakdown: only the cpu backend measures its operations");
     char *tables = NULL;
     size_t tables_bytes = 0;
     if (!(report.tables.file = open_memstream(&tables, &tables_bytes)))
-        return cli_fail_memory();
+        return app_fail_memory();
     cli_bench_begin(&report);
-    for (size_t i = 0; (i == 0 || i < o->model.names.n) && code == CLI_EXIT_OK; i++) {
-        struct cli_options one = *o;
+    for (size_t i = 0; (i == 0 || i < o->model.names.n) && code == APP_EXIT_OK; i++) {
+        struct app_options one = *o;
         one.model.name = i < o->model.names.n ? o->model.names.values[i] : NULL;
         one.session.n_threads = (unsigned)find_largest(&o->bench.thread_counts); /* for --load */
         one.session.batch = (uint32_t)find_largest(&o->bench.batches);
         code = run_model(&one, &e, &report);
     }
     report.options = o; /* run_model had it point to `one` */
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         cli_bench_end(&report);
     if (fclose(report.tables.file) != 0)
-        code = cli_fail_memory();
-    cli_output_bytes(&report.out, tables, tables_bytes);
+        code = app_fail_memory();
+    app_output_bytes(&report.out, tables, tables_bytes);
     free(tables);
-    return cli_output_end(&report.out, code);
+    return app_output_end(&report.out, code);
 }

@@ -51,12 +51,12 @@ double cli_bench_median(const double *samples, size_t n);
 
 /* What rows show besides the result. */
 struct cli_bench_context {
-    const struct cli_options *options;
-    const struct cli_model_session *loaded; /* may have no session for a row of loading */
-    struct cli_output out;
+    const struct app_options *options;
+    const struct app_model_session *loaded; /* may have no session for a row of loading */
+    struct app_output out;
     bool json;
     size_t n_rows;
-    struct cli_output tables; /* of the rows' breakdowns, printed after the rows */
+    struct app_output tables; /* of the rows' breakdowns, printed after the rows */
 };
 
 /* Call begin, then row per result, then end. Errors are kept in context->out. */
@@ -66,16 +66,16 @@ void cli_bench_load_row(struct cli_bench_context *context, const struct cli_benc
 void cli_bench_end(struct cli_bench_context *context);
 
 /* bench_load.c: times loading options->model.name, cold and warm, and reports both. */
-int cli_bench_loading(const struct cli_options *options, struct cli_bench_context *report);
+int cli_bench_loading(const struct app_options *options, struct cli_bench_context *report);
 
 /* bench_breakdown.c: reads a session's times into rows, n and sum, and shows them: as a table, or
  * as an array (NULL: out of memory). */
 int cli_bench_break_down(struct akunu_session *session, struct cli_bench_breakdown *out);
-void cli_bench_breakdown_table(struct cli_output *out, const char *name,
+void cli_bench_breakdown_table(struct app_output *out, const char *name,
                                const struct cli_bench_breakdown *b);
 json_t *cli_bench_breakdown_json(const struct cli_bench_breakdown *b);
 
 /* bench_tune.c: --tune. */
-int cli_bench_tune(const struct cli_options *options);
+int cli_bench_tune(const struct app_options *options);
 
 #endif

@@ -27,7 +27,7 @@ int cli_bench_break_down(struct akunu_session *session, struct cli_bench_breakdo
         if (status == AKUNU_ERROR_ARGUMENT)
             break;
         if (status != AKUNU_OK)
-            return cli_fail_library();
+            return app_fail_library();
         if (row->calls == 0)
             continue;
         out->sum.calls += row->calls;
@@ -38,7 +38,7 @@ int cli_bench_break_down(struct akunu_session *session, struct cli_bench_breakdo
         out->n++;
     }
     qsort(out->rows, out->n, sizeof *out->rows, compare_seconds);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* Percentage of the roofline: of the bound that takes longer. */
@@ -51,26 +51,26 @@ static double percent(const struct cli_bench_breakdown *b, const struct akunu_ti
 }
 
 /* ---- Tables ------------------------------------------------------------- */
-static void print_row(struct cli_output *out, const struct cli_bench_breakdown *b,
+static void print_row(struct app_output *out, const struct cli_bench_breakdown *b,
                       const struct akunu_time *t)
 {
     double limit = percent(b, t);
-    cli_output_format(out, "| %-23s | %8.3f | %5.1f | %8.3f | %8.2f | %8.2f |", t->name,
+    app_output_format(out, "| %-23s | %8.3f | %5.1f | %8.3f | %8.2f | %8.2f |", t->name,
                       1e3 * t->seconds / b->passes, 100.0 * t->seconds / all_seconds(&b->sum),
                       1e3 * t->wait_seconds / b->passes, 1e-6 * t->bytes / b->passes,
                       1e-6 * t->ops / b->passes);
     if (isnan(limit))
-        cli_output_text(out, "            |\n");
+        app_output_text(out, "            |\n");
     else
-        cli_output_format(out, " %10.1f |\n", limit);
+        app_output_format(out, " %10.1f |\n", limit);
 }
 
-void cli_bench_breakdown_table(struct cli_output *out, const char *name,
+void cli_bench_breakdown_table(struct app_output *out, const char *name,
                                const struct cli_bench_breakdown *b)
 {
-    cli_output_format(out, "\n%s, per pass: %.3f ms\n\n", name,
+    app_output_format(out, "\n%s, per pass: %.3f ms\n\n", name,
                       1e3 * all_seconds(&b->sum) / b->passes);
-    cli_output_text(out, "| operation               |       ms |     % |  wait ms |       MB |     "
+    app_output_text(out, "| operation               |       ms |     % |  wait ms |       MB |     "
                          "MOPs | % of limit |\n|---|---:|---:|---:|---:|---:|---:|\n");
     for (size_t i = 0; i < b->n; i++)
         print_row(out, b, &b->rows[i]);
@@ -86,7 +86,7 @@ json_t *cli_bench_breakdown_json(const struct cli_bench_breakdown *b)
         json_t *row = json_pack("{s:s, s:f, s:f, s:f, s:f, s:o}", "operation", t->name, "seconds",
                                 t->seconds / b->passes, "wait_seconds", t->wait_seconds / b->passes,
                                 "bytes", t->bytes / b->passes, "ops", t->ops / b->passes,
-                                "roofline_percent", cli_json_real(percent(b, t)));
+                                "roofline_percent", app_json_real(percent(b, t)));
         if (json_array_append_new(array, row) != 0) {
             json_decref(array);
             return NULL;

@@ -76,7 +76,7 @@ static void drop_parts(const char *path)
     }
 }
 
-static void drop_cache_folder(const struct cli_options *o)
+static void drop_cache_folder(const struct app_options *o)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char folder[4096] = "";
@@ -93,7 +93,7 @@ static void drop_cache_folder(const struct cli_options *o)
 }
 
 /* Drops the model's files and the packed ones. Returns the share that stayed, 0 … 1. */
-static double drop(const struct cli_options *o, const char *path)
+static double drop(const struct app_options *o, const char *path)
 {
     dropped.bytes = dropped.kept = 0.0;
     drop_file(path);
@@ -105,70 +105,70 @@ static double drop(const struct cli_options *o, const char *path)
 /* ---- Loading ------------------------------------------------------------ */
 enum { CONTEXT = 512 }; /* unless -c is given */
 
-/* *loaded stays loaded: call cli_unload whatever the code. */
-static int load_once(const struct cli_options *o, struct cli_model_session *loaded, double *ready,
+/* *loaded stays loaded: call app_unload whatever the code. */
+static int load_once(const struct app_options *o, struct app_model_session *loaded, double *ready,
                      double *first)
 {
-    double started = cli_seconds();
-    int code = cli_load_model(o, loaded);
+    double started = app_seconds();
+    int code = app_load_model(o, loaded);
     uint32_t context = loaded->info.context < CONTEXT ? loaded->info.context : CONTEXT;
-    if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, loaded, context);
-    *ready = cli_seconds() - started;
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK)
+        code = app_open_session(o, loaded, context);
+    *ready = app_seconds() - started;
+    if (code == APP_EXIT_OK) {
         struct akunu_batch_token token = { .token = 0,
                                            .sequence = loaded->sequence,
                                            .logits = true };
         if (akunu_session_decode(loaded->session, &token, 1) != AKUNU_OK)
-            code = cli_fail_library();
+            code = app_fail_library();
     }
-    *first = cli_seconds() - started;
+    *first = app_seconds() - started;
     return code;
 }
 
-static int time_loads(const struct cli_options *o, const char *path, bool cold, double *seconds,
+static int time_loads(const struct app_options *o, const char *path, bool cold, double *seconds,
                       struct cli_bench_context *report)
 {
     size_t n = (size_t)o->bench.repetitions;
     double *ready = seconds, *first = seconds + n, kept = 0.0;
-    struct cli_model_session loaded = { .sequence = -1 };
-    int code = CLI_EXIT_OK;
-    for (size_t i = 0; i < n && code == CLI_EXIT_OK; i++) {
-        cli_unload(&loaded);
+    struct app_model_session loaded = { .sequence = -1 };
+    int code = APP_EXIT_OK;
+    for (size_t i = 0; i < n && code == APP_EXIT_OK; i++) {
+        app_unload(&loaded);
         if (cold)
             kept = fmax(kept, drop(o, path));
         code = load_once(o, &loaded, &ready[i], &first[i]);
-        if (code == CLI_EXIT_OK && cli_is_interrupted())
-            code = CLI_EXIT_INTERRUPTED;
+        if (code == APP_EXIT_OK && app_is_interrupted())
+            code = APP_EXIT_INTERRUPTED;
     }
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK) {
         struct cli_bench_load result = {
             .cold = cold, .ready = ready, .first = first, .n_samples = n, .kept = kept
         };
         if (kept > 0.05)
-            cli_warn("load-cold is not cold: %.0f %% of the files stayed in the page cache",
+            app_warn("load-cold is not cold: %.0f %% of the files stayed in the page cache",
                      100.0 * kept);
         report->loaded = &loaded;
         cli_bench_load_row(report, &result);
-        if (!cli_output_flush(&report->out))
-            code = CLI_EXIT_FAILURE;
+        if (!app_output_flush(&report->out))
+            code = APP_EXIT_FAILURE;
     }
-    cli_unload(&loaded);
+    app_unload(&loaded);
     return code;
 }
 
-int cli_bench_loading(const struct cli_options *o, struct cli_bench_context *report)
+int cli_bench_loading(const struct app_options *o, struct cli_bench_context *report)
 {
-    struct cli_model_session loaded = { .sequence = -1 };
+    struct app_model_session loaded = { .sequence = -1 };
     double ready, first, *seconds = malloc(2 * (size_t)o->bench.repetitions * sizeof *seconds);
     char *path = NULL;
-    int code = seconds ? cli_model_path(o, o->model.name, &path) : cli_fail_memory();
-    if (code == CLI_EXIT_OK) /* untimed: it may pack first */
+    int code = seconds ? app_model_path(o, o->model.name, &path) : app_fail_memory();
+    if (code == APP_EXIT_OK) /* untimed: it may pack first */
         code = load_once(o, &loaded, &ready, &first);
-    cli_unload(&loaded);
-    if (code == CLI_EXIT_OK)
+    app_unload(&loaded);
+    if (code == APP_EXIT_OK)
         code = time_loads(o, path, true, seconds, report);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = time_loads(o, path, false, seconds, report);
     free(path);
     free(seconds);

@@ -75,19 +75,19 @@ static const char *percent(double value, const char *unknown, char *text, size_t
 }
 
 /* Prints a CSV field in quotes; its own quotes are doubled. */
-static void csv_text(struct cli_output *out, const char *text)
+static void csv_text(struct app_output *out, const char *text)
 {
-    cli_output_text(out, "\"");
+    app_output_text(out, "\"");
     for (; *text; text++)
-        cli_output_bytes(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    cli_output_text(out, "\"");
+        app_output_bytes(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+    app_output_text(out, "\"");
 }
 
 /* Prints a Markdown cell; a bar would end it. */
-static void md_text(struct cli_output *out, const char *text)
+static void md_text(struct app_output *out, const char *text)
 {
     for (; *text; text++)
-        cli_output_bytes(out, *text == '|' ? "\\|" : text, *text == '|' ? 2 : 1);
+        app_output_bytes(out, *text == '|' ? "\\|" : text, *text == '|' ? 2 : 1);
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -109,14 +109,14 @@ static json_t *json_common(const struct cli_bench_context *c)
     if (akunu_get_chip(&chip, sizeof chip) != AKUNU_OK)
         chip.name[0] = '\0';
     return json_pack("{s:o, s:s, s:s, s:I, s:I, s:s, s:s, s:i, s:i, s:s, s:s, s:s}", "model",
-                     cli_json_text(c->loaded->path, strlen(c->loaded->path)), "architecture",
+                     app_json_text(c->loaded->path, strlen(c->loaded->path)), "architecture",
                      info->architecture, "weight_type", info->weight_type, "model_bytes",
                      (json_int_t)file_bytes(c), "n_parameters", (json_int_t)info->n_parameters,
                      "cpu", info->cpu, "chip", chip.name, "n_threads",
                      (int)akunu_session_threads(c->loaded->session), "n_batch",
                      (int)akunu_session_batch(c->loaded->session), "type_k",
-                     cli_kv_type_name(c->options->session.k_type), "type_v",
-                     cli_kv_type_name(c->options->session.v_type), "version", akunu_version());
+                     app_kv_type_name(c->options->session.k_type), "type_v",
+                     app_kv_type_name(c->options->session.v_type), "version", akunu_version());
 }
 
 /* Adds the model's fields to `row`, prints it and releases it. */
@@ -128,10 +128,10 @@ static void json_print(struct cli_bench_context *c, json_t *row)
         row = NULL;
     }
     json_decref(common);
-    bool lines = c->options->output.form == CLI_FORM_JSONL;
-    cli_output_text(&c->out, c->n_rows && !lines ? ",\n " : "");
-    cli_json_print(&c->out, row);
-    cli_output_text(&c->out, lines ? "\n" : "");
+    bool lines = c->options->output.form == APP_FORM_JSONL;
+    app_output_text(&c->out, c->n_rows && !lines ? ",\n " : "");
+    app_json_print(&c->out, row);
+    app_output_text(&c->out, lines ? "\n" : "");
 }
 
 static void json_row(struct cli_bench_context *c, const struct cli_bench_result *r,
@@ -142,9 +142,9 @@ static void json_row(struct cli_bench_context *c, const struct cli_bench_result 
                   (json_int_t)r->test.n_prompt, "n_gen", (json_int_t)r->test.n_generate, "n_depth",
                   (json_int_t)r->test.depth, "n_parallel", (json_int_t)r->test.n_sequences,
                   "avg_ts", mean(r), "stddev_ts", deviation(r), "median_ts",
-                  cli_json_real(cli_bench_median(r->samples, r->n_samples)), "samples_ts",
+                  app_json_real(cli_bench_median(r->samples, r->n_samples)), "samples_ts",
                   json_samples(r->samples, r->n_samples), "roofline_percent",
-                  cli_json_real(r->roofline_percent));
+                  app_json_real(r->roofline_percent));
     if (row && r->breakdown &&
         json_object_set_new(row, "breakdown", cli_bench_breakdown_json(r->breakdown)) != 0) {
         json_decref(row);
@@ -171,14 +171,14 @@ static void json_load_row(struct cli_bench_context *c, const struct cli_bench_lo
 void cli_bench_begin(struct cli_bench_context *c)
 {
     if (c->json) {
-        cli_output_text(&c->out, c->options->output.form == CLI_FORM_JSONL ? "" : "[");
-    } else if (c->options->output.form == CLI_FORM_CSV) {
-        cli_output_text(&c->out, "test,n_prompt,n_gen,n_depth,avg_ts,stddev_ts,roofline_percent,"
+        app_output_text(&c->out, c->options->output.form == APP_FORM_JSONL ? "" : "[");
+    } else if (c->options->output.form == APP_FORM_CSV) {
+        app_output_text(&c->out, "test,n_prompt,n_gen,n_depth,avg_ts,stddev_ts,roofline_percent,"
                                  "weight_type,cpu,n_threads,median_ts,"
                                  "n_parallel,n_batch,ready_seconds,first_token_seconds,model\n");
     } else {
-        cli_print_machine(&c->out);
-        cli_output_text(&c->out, "\n\n| model | size | parameters | cpu | threads | batch | test | "
+        app_print_machine(&c->out);
+        app_output_text(&c->out, "\n\n| model | size | parameters | cpu | threads | batch | test | "
                                  "tok/s | of the limit |\n"
                                  "|---|---:|---:|---|---:|---:|---|---:|---:|\n");
     }
@@ -188,9 +188,9 @@ void cli_bench_begin(struct cli_bench_context *c)
 static void md_model(struct cli_bench_context *c)
 {
     const struct akunu_model_info *info = &c->loaded->info;
-    cli_output_text(&c->out, "| ");
-    md_text(&c->out, cli_base_name(c->loaded->path));
-    cli_output_format(&c->out, " | %.1f MB | %.1f M | %s | %u | %u | ", (double)file_bytes(c) / 1e6,
+    app_output_text(&c->out, "| ");
+    md_text(&c->out, app_base_name(c->loaded->path));
+    app_output_format(&c->out, " | %.1f MB | %.1f M | %s | %u | %u | ", (double)file_bytes(c) / 1e6,
                       (double)info->n_parameters / 1e6, info->cpu,
                       akunu_session_threads(c->loaded->session),
                       (unsigned)akunu_session_batch(c->loaded->session));
@@ -204,18 +204,18 @@ void cli_bench_row(struct cli_bench_context *c, const struct cli_bench_result *r
     cli_bench_name(&r->test, name);
     if (c->json) {
         json_row(c, r, name);
-    } else if (c->options->output.form == CLI_FORM_CSV) {
-        cli_output_format(
+    } else if (c->options->output.form == APP_FORM_CSV) {
+        app_output_format(
             &c->out, "%s,%lld,%lld,%lld,%.6g,%.6g,%s,%s,%s,%u,%.6g,%lld,%u,,,", name,
             (long long)r->test.n_prompt, (long long)r->test.n_generate, (long long)r->test.depth,
             mean(r), deviation(r), percent(r->roofline_percent, "", limit, sizeof limit),
             info->weight_type, info->cpu, akunu_session_threads(c->loaded->session), median,
             (long long)r->test.n_sequences, (unsigned)akunu_session_batch(c->loaded->session));
         csv_text(&c->out, c->loaded->path);
-        cli_output_text(&c->out, "\n");
+        app_output_text(&c->out, "\n");
     } else {
         md_model(c);
-        cli_output_format(&c->out, "%s | %.2f ± %.2f | %s%s |\n", name, median, deviation(r),
+        app_output_format(&c->out, "%s | %.2f ± %.2f | %s%s |\n", name, median, deviation(r),
                           percent(r->roofline_percent, "-", limit, sizeof limit),
                           isnan(r->roofline_percent) ? "" : " %");
         if (r->breakdown)
@@ -232,21 +232,21 @@ void cli_bench_load_row(struct cli_bench_context *c, const struct cli_bench_load
            first = cli_bench_median(r->first, r->n_samples);
     if (c->json) {
         json_load_row(c, r, name);
-    } else if (c->options->output.form == CLI_FORM_CSV) {
-        cli_output_format(&c->out, "%s,0,0,0,,,,%s,%s,%u,,1,%u,%.6g,%.6g,", name, info->weight_type,
+    } else if (c->options->output.form == APP_FORM_CSV) {
+        app_output_format(&c->out, "%s,0,0,0,,,,%s,%s,%u,,1,%u,%.6g,%.6g,", name, info->weight_type,
                           info->cpu, akunu_session_threads(c->loaded->session),
                           (unsigned)akunu_session_batch(c->loaded->session), ready, first);
         csv_text(&c->out, c->loaded->path);
-        cli_output_text(&c->out, "\n");
+        app_output_text(&c->out, "\n");
     } else {
         md_model(c);
-        cli_output_format(&c->out, "%s | %.3f s, first token %.3f s | - |\n", name, ready, first);
+        app_output_format(&c->out, "%s | %.3f s, first token %.3f s | - |\n", name, ready, first);
     }
     c->n_rows++;
 }
 
 void cli_bench_end(struct cli_bench_context *c)
 {
-    if (c->json && c->options->output.form != CLI_FORM_JSONL)
-        cli_output_text(&c->out, "]\n");
+    if (c->json && c->options->output.form != APP_FORM_JSONL)
+        app_output_text(&c->out, "]\n");
 }

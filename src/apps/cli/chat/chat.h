@@ -1,6 +1,6 @@
 /* Interactive chat of the run command: the state of a conversation in the terminal, and the
  * functions of chat*.c. Functions that return int give an exit code, after a message unless it is
- * CLI_EXIT_OK. */
+ * APP_EXIT_OK. */
 #ifndef AK_APPS_CLI_CHAT_CHAT_H
 #define AK_APPS_CLI_CHAT_CHAT_H
 
@@ -16,20 +16,20 @@
 #include "apps/common/sampling.h"
 
 struct cli_chat {
-    struct cli_options *options;        /* /set and /model change them */
-    struct cli_model_session models[2]; /* the one in use, and one that /model loads */
-    struct cli_model_session *loaded;   /* the one in use */
-    struct cli_model_session draft;
-    struct cli_sampling sampling;
+    struct app_options *options;        /* /set and /model change them */
+    struct app_model_session models[2]; /* the one in use, and one that /model loads */
+    struct app_model_session *loaded;   /* the one in use */
+    struct app_model_session draft;
+    struct app_sampling sampling;
     struct akunu_generation_params generation; /* each answer sets its seed */
-    struct cli_output out;
+    struct app_output out;
     struct cli_line_editor *editor;
     char *history; /* file of what was typed; NULL: none is kept */
     struct akunu_template *template;
-    struct cli_reasoning reasoning;
+    struct app_reasoning reasoning;
     struct akunu_grammar *grammar; /* for every answer; NULL: none */
     json_t *messages;              /* JSON list of messages, as apply-template takes it */
-    struct cli_text attached;      /* what /read read, for the next message */
+    struct app_text attached;      /* what /read read, for the next message */
     bool quit;
 
     /* Tokens in the KV cache: the prompt of the last turn and the answer. */
@@ -44,13 +44,13 @@ struct cli_chat {
 
 /* chat_turn.c: answers the last message and adds the answer. If there is no answer, the user's
  * message is removed too, so that roles still alternate. Ctrl-C ends only the answer and gives
- * CLI_EXIT_OK. */
+ * APP_EXIT_OK. */
 int cli_chat_answer(struct cli_chat *chat);
 
 /* chat_model.c: loads the model of `options` with its template. In any case free *template and call
- * cli_unload(loaded), which must not move. */
-int cli_chat_open_model(const struct cli_chat *chat, const struct cli_options *options,
-                        struct cli_model_session *loaded, struct akunu_template **template);
+ * app_unload(loaded), which must not move. */
+int cli_chat_open_model(const struct cli_chat *chat, const struct app_options *options,
+                        struct app_model_session *loaded, struct akunu_template **template);
 
 /* The model's file without its folder. */
 const char *cli_chat_model_name(const struct cli_chat *chat);
@@ -80,11 +80,11 @@ char *cli_chat_path(const char *path);
 
 /* chat_settings.c: /set KEY VALUE for flags of sampling. */
 int cli_chat_set(struct cli_chat *chat, const char *argument);
-bool cli_chat_can_set(const struct cli_flag *flag);
+bool cli_chat_can_set(const struct app_flag *flag);
 
 /* "0.2": the value of a flag that can be set, for people. */
-const char *cli_chat_value(const struct cli_flag *flag, const struct cli_options *options,
-                           char out[CLI_SHOWN_BYTES]);
+const char *cli_chat_value(const struct app_flag *flag, const struct app_options *options,
+                           char out[APP_SHOWN_BYTES]);
 
 /* chat_show.c: /show and /stats. */
 int cli_chat_show(struct cli_chat *chat, const char *argument);

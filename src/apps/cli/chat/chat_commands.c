@@ -16,12 +16,12 @@ static int clear(struct cli_chat *chat, const char *argument)
     (void)argument;
     json_array_clear(chat->messages);
     free(chat->attached.bytes);
-    chat->attached = (struct cli_text){ 0 };
+    chat->attached = (struct app_text){ 0 };
     if (keeps)
         json_array_append(chat->messages, system);
     json_decref(system);
-    cli_aside(keeps ? "a new conversation, with the same system prompt" : "a new conversation");
-    return CLI_EXIT_OK;
+    app_aside(keeps ? "a new conversation, with the same system prompt" : "a new conversation");
+    return APP_EXIT_OK;
 }
 
 static bool drop_answer(struct cli_chat *chat)
@@ -40,8 +40,8 @@ static int undo(struct cli_chat *chat, const char *argument)
         cli_chat_drop_last(chat);
         dropped = true;
     }
-    cli_aside(dropped ? "removed the last exchange" : "there is nothing to undo");
-    return CLI_EXIT_OK;
+    app_aside(dropped ? "removed the last exchange" : "there is nothing to undo");
+    return APP_EXIT_OK;
 }
 
 static int regenerate(struct cli_chat *chat, const char *argument)
@@ -50,29 +50,29 @@ static int regenerate(struct cli_chat *chat, const char *argument)
     drop_answer(chat);
     if (cli_chat_is_last(chat, "user"))
         return cli_chat_answer(chat);
-    cli_aside("there is nothing to answer");
-    return CLI_EXIT_OK;
+    app_aside("there is nothing to answer");
+    return APP_EXIT_OK;
 }
 
 static int set_system(struct cli_chat *chat, const char *argument)
 {
     const json_t *system = cli_chat_system(chat);
     if (!*argument && !system)
-        cli_aside("no system prompt; /system TEXT sets one");
+        app_aside("no system prompt; /system TEXT sets one");
     else if (!*argument && json_is_string(system))
-        cli_report("%s", json_string_value(system));
+        app_report("%s", json_string_value(system));
     if (!*argument)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     bool away = strcmp(argument, "-") == 0;
     int code = cli_chat_set_system(chat, away ? NULL : argument);
-    if (code == CLI_EXIT_OK)
-        cli_aside(away ? "no system prompt from now on" : "the system prompt is set");
+    if (code == APP_EXIT_OK)
+        app_aside(away ? "no system prompt from now on" : "the system prompt is set");
     return code;
 }
 
 static int needs_file(const char *name)
 {
-    return cli_fail_usage("/%s needs a file's name: /%s %s", name, name,
+    return app_fail_usage("/%s needs a file's name: /%s %s", name, name,
                           strcmp(name, "read") == 0 ? "notes.txt" : "talk.json");
 }
 
@@ -95,7 +95,7 @@ static int leave_chat(struct cli_chat *chat, const char *argument)
 {
     (void)argument;
     chat->quit = true;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 const struct cli_chat_command cli_chat_commands[] = {
@@ -128,16 +128,16 @@ static int help(struct cli_chat *chat, const char *argument)
     (void)argument;
     for (size_t i = 0; i < N_COMMANDS; i++) {
         const struct cli_chat_command *c = &cli_chat_commands[i];
-        cli_report("/%s%s%-*s %s", c->name, *c->argument ? " " : "",
+        app_report("/%s%s%-*s %s", c->name, *c->argument ? " " : "",
                    17 - (int)strlen(c->name) - (*c->argument != '\0'), c->argument, c->help);
     }
-    cli_report(
+    app_report(
         "A line that ends in \\ goes on in the next one, and so does what begins with \"\"\", "
         "until another \"\"\".\n"
         "Tab completes commands. What is typed during an answer waits for the next prompt.\n"
         "A line that begins with a space is not kept in the history.\n"
         "Ctrl-C stops an answer. A message that begins with a slash: put a space before it.");
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* Length of a command word: "/save" is one, "/usr/bin" is a message. */
@@ -177,10 +177,10 @@ bool cli_chat_run_command(struct cli_chat *chat, const char *line, int *code)
             return true;
         }
     }
-    const char *nearest = cli_find_nearest(name, words, N_COMMANDS);
+    const char *nearest = app_find_nearest(name, words, N_COMMANDS);
     if (nearest)
-        *code = cli_fail_usage("there is no /%s; did you mean /%s?", name, nearest);
+        *code = app_fail_usage("there is no /%s; did you mean /%s?", name, nearest);
     else
-        *code = cli_fail_usage("there is no /%s; /help lists what there is", name);
+        *code = app_fail_usage("there is no /%s; /help lists what there is", name);
     return true;
 }

@@ -76,10 +76,10 @@ static void add_model(const char *name, void *user)
 
 static void add_keys(const struct typed *t)
 {
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if (cli_chat_can_set(&cli_flags[i]))
-            cli_candidates_add(t->out, t->text, t->n, cli_flags[i].name,
-                               cli_flags[i].kind == CLI_FLAG_BOOL ? "" : " ");
+    for (size_t i = 0; i < app_n_flags; i++)
+        if (cli_chat_can_set(&app_flags[i]))
+            cli_candidates_add(t->out, t->text, t->n, app_flags[i].name,
+                               app_flags[i].kind == APP_FLAG_BOOL ? "" : " ");
 }
 
 static void add_commands(const struct typed *t)
@@ -97,7 +97,7 @@ static void add_argument(enum cli_chat_argument kind, struct typed *t)
     case CLI_CHAT_TEXT: break;
     case CLI_CHAT_FILE: add_files(t); break;
     case CLI_CHAT_MODEL:
-        cli_visit_models(add_model, t);
+        app_visit_models(add_model, t);
         add_files(t);
         break;
     case CLI_CHAT_KEY: add_keys(t); break;

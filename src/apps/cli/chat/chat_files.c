@@ -32,10 +32,10 @@ char *cli_chat_path(const char *path)
 static int look_at(const char *path, struct stat *info)
 {
     if (stat(path, info) != 0)
-        return cli_fail("cannot read %s: %s", path, strerror(errno));
+        return app_fail("cannot read %s: %s", path, strerror(errno));
     return S_ISREG(info->st_mode) ?
-               CLI_EXIT_OK :
-               cli_fail("%s is %s, not a file", path,
+               APP_EXIT_OK :
+               app_fail("%s is %s, not a file", path,
                         S_ISDIR(info->st_mode) ? "a folder" : "a pipe or a device");
 }
 
@@ -64,8 +64,8 @@ static json_t *read_json(FILE *file, size_t flags, json_error_t *error)
     char *text = NULL;
     size_t capacity = 0;
     ssize_t n = getdelim(&text, &capacity, '\0', file); /* JSON has no such byte */
-    json_t *value = cli_json_read(text ? text : "", n > 0 ? (size_t)n : 0, flags | JSON_ALLOW_NUL,
-                                  CLI_JSON_PYTHON, error);
+    json_t *value = app_json_read(text ? text : "", n > 0 ? (size_t)n : 0, flags | JSON_ALLOW_NUL,
+                                  APP_JSON_PYTHON, error);
     free(text);
     return value;
 }
@@ -76,19 +76,19 @@ static json_t *read_messages(const char *path)
     json_error_t error;
     FILE *file = fopen(path, "re");
     if (!file) {
-        cli_fail("cannot read %s: %s", path, strerror(errno));
+        app_fail("cannot read %s: %s", path, strerror(errno));
         return NULL;
     }
     json_t *messages = read_json(file, JSON_REJECT_DUPLICATES, &error);
     fclose(file);
     if (!messages) {
-        cli_fail("%s:%d: no valid JSON: %s", path, error.line, error.text);
+        app_fail("%s:%d: no valid JSON: %s", path, error.line, error.text);
         return NULL;
     }
     const char *fault = fault_of(messages);
     if (fault) {
         json_decref(messages);
-        cli_fail("%s holds no conversation: %s", path, fault);
+        app_fail("%s holds no conversation: %s", path, fault);
         return NULL;
     }
     return messages;
@@ -98,15 +98,15 @@ static json_t *read_messages(const char *path)
 static int check_replaceable(const char *path, const struct stat *info)
 {
     if (info->st_size == 0)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     FILE *file = fopen(path, "re");
     json_t *messages = file ? read_json(file, 0, NULL) : NULL;
     bool good = messages && !fault_of(messages);
     if (file)
         fclose(file);
     json_decref(messages);
-    return good ? CLI_EXIT_OK :
-                  cli_fail("%s is there and holds no conversation, so it is not replaced", path);
+    return good ? APP_EXIT_OK :
+                  app_fail("%s is there and holds no conversation, so it is not replaced", path);
 }
 
 static bool write_messages(const json_t *messages, int fd)
@@ -116,7 +116,7 @@ static bool write_messages(const json_t *messages, int fd)
         close(fd);
         return false;
     }
-    char *text = cli_json_write(messages, JSON_INDENT(2));
+    char *text = app_json_write(messages, JSON_INDENT(2));
     bool good = text && fputs(text, file) != EOF && fputc('\n', file) != EOF && fflush(file) == 0;
     int error = errno;
     free(text);
@@ -134,9 +134,9 @@ static int replace(const json_t *messages, const char *path, mode_t mode)
         part = NULL;
     int fd = part ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
     bool good = fd >= 0 && write_messages(messages, fd) && rename(part, whole ? whole : path) == 0;
-    int code = good  ? CLI_EXIT_OK :
-               !part ? cli_fail_memory() :
-                       cli_fail("cannot write %s: %s", path, strerror(errno));
+    int code = good  ? APP_EXIT_OK :
+               !part ? app_fail_memory() :
+                       app_fail("cannot write %s: %s", path, strerror(errno));
     if (fd >= 0 && !good)
         unlink(part);
     free(part);
@@ -148,16 +148,16 @@ int cli_chat_save(struct cli_chat *chat, const char *argument)
 {
     struct stat info = { .st_mode = 0666 };
     char *path = cli_chat_path(argument);
-    int code = path ? CLI_EXIT_OK : cli_fail_memory();
-    if (code == CLI_EXIT_OK && access(path, F_OK) == 0) {
+    int code = path ? APP_EXIT_OK : app_fail_memory();
+    if (code == APP_EXIT_OK && access(path, F_OK) == 0) {
         code = look_at(path, &info);
-        if (code == CLI_EXIT_OK)
+        if (code == APP_EXIT_OK)
             code = check_replaceable(path, &info);
     }
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = replace(chat->messages, path, info.st_mode & 0777);
-    if (code == CLI_EXIT_OK)
-        cli_aside("saved %zu messages in %s", json_array_size(chat->messages), path);
+    if (code == APP_EXIT_OK)
+        app_aside("saved %zu messages in %s", json_array_size(chat->messages), path);
     free(path);
     return code;
 }
@@ -166,14 +166,14 @@ int cli_chat_load(struct cli_chat *chat, const char *argument)
 {
     struct stat info;
     char *path = cli_chat_path(argument);
-    int code = path ? look_at(path, &info) : cli_fail_memory();
-    json_t *messages = code == CLI_EXIT_OK ? read_messages(path) : NULL;
+    int code = path ? look_at(path, &info) : app_fail_memory();
+    json_t *messages = code == APP_EXIT_OK ? read_messages(path) : NULL;
     if (messages) {
         json_decref(chat->messages);
         chat->messages = messages;
-        cli_aside("%zu messages from %s", json_array_size(messages), path);
-    } else if (code == CLI_EXIT_OK) {
-        code = CLI_EXIT_FAILURE;
+        app_aside("%zu messages from %s", json_array_size(messages), path);
+    } else if (code == APP_EXIT_OK) {
+        code = APP_EXIT_FAILURE;
     }
     free(path);
     return code;
@@ -181,12 +181,12 @@ int cli_chat_load(struct cli_chat *chat, const char *argument)
 
 /* ---- Texts -------------------------------------------------------------- */
 /* Adds a text for the next message, with an empty line behind it. */
-static int attach(struct cli_chat *chat, const struct cli_text *text)
+static int attach(struct cli_chat *chat, const struct app_text *text)
 {
-    struct cli_text *to = &chat->attached;
+    struct app_text *to = &chat->attached;
     char *larger = realloc(to->bytes, to->n + text->n + 3);
     if (!larger)
-        return cli_fail_memory();
+        return app_fail_memory();
     to->bytes = larger;
     memcpy(larger + to->n, text->bytes, text->n);
     to->n += text->n;
@@ -194,40 +194,40 @@ static int attach(struct cli_chat *chat, const struct cli_text *text)
         larger[to->n++] = '\n';
     larger[to->n++] = '\n';
     larger[to->n] = '\0';
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* Reads a text; fails if it is none. */
-static int read_text(const char *path, struct cli_text *text)
+static int read_text(const char *path, struct app_text *text)
 {
     struct stat info;
     int code = look_at(path, &info);
-    *text = (struct cli_text){ 0 };
-    if (code != CLI_EXIT_OK)
+    *text = (struct app_text){ 0 };
+    if (code != APP_EXIT_OK)
         return code;
     if (info.st_size > (off_t)MAX_READ_MB * 1000 * 1000)
-        return cli_fail("%s has %.0f MB; /read takes at most %d MB", path,
+        return app_fail("%s has %.0f MB; /read takes at most %d MB", path,
                         (double)info.st_size / 1e6, MAX_READ_MB);
     if (strcmp(path, "-") == 0)
-        return cli_fail("- would be standard input; write ./-");
-    code = cli_read_file("file", path, text);
-    if (code == CLI_EXIT_OK && text->n == 0)
-        return cli_fail("%s is empty", path);
-    if (code == CLI_EXIT_OK && memchr(text->bytes, '\0', text->n))
-        return cli_fail("%s is no text: it has NUL bytes", path);
+        return app_fail("- would be standard input; write ./-");
+    code = app_read_file("file", path, text);
+    if (code == APP_EXIT_OK && text->n == 0)
+        return app_fail("%s is empty", path);
+    if (code == APP_EXIT_OK && memchr(text->bytes, '\0', text->n))
+        return app_fail("%s is no text: it has NUL bytes", path);
     return code;
 }
 
 int cli_chat_read(struct cli_chat *chat, const char *argument)
 {
-    struct cli_text text = { 0 };
+    struct app_text text = { 0 };
     char *path = cli_chat_path(argument);
-    int code = path ? read_text(path, &text) : cli_fail_memory();
-    if (code == CLI_EXIT_OK)
+    int code = path ? read_text(path, &text) : app_fail_memory();
+    if (code == APP_EXIT_OK)
         code = attach(chat, &text);
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK) {
         int64_t n = akunu_tokenizer_encode(chat->loaded->tokenizer, text.bytes, text.n, 0, NULL, 0);
-        cli_aside("%s goes with the next message: %zu bytes, %lld tokens", path, text.n,
+        app_aside("%s goes with the next message: %zu bytes, %lld tokens", path, text.n,
                   n > 0 ? (long long)n : 0);
     }
     free(text.bytes);

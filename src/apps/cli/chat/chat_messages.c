@@ -15,9 +15,9 @@ static bool is_of(const json_t *message, const char *role)
 
 int cli_chat_add(struct cli_chat *chat, const char *role, const char *text, size_t n)
 {
-    json_t *message = cli_message(role, text, n);
-    return message && json_array_append_new(chat->messages, message) == 0 ? CLI_EXIT_OK :
-                                                                            cli_fail_memory();
+    json_t *message = app_message(role, text, n);
+    return message && json_array_append_new(chat->messages, message) == 0 ? APP_EXIT_OK :
+                                                                            app_fail_memory();
 }
 
 const json_t *cli_chat_system(const struct cli_chat *chat)
@@ -31,10 +31,10 @@ int cli_chat_set_system(struct cli_chat *chat, const char *text)
     if (cli_chat_system(chat))
         json_array_remove(chat->messages, 0);
     if (!text)
-        return CLI_EXIT_OK;
-    json_t *message = cli_message("system", text, strlen(text));
-    return message && json_array_insert_new(chat->messages, 0, message) == 0 ? CLI_EXIT_OK :
-                                                                               cli_fail_memory();
+        return APP_EXIT_OK;
+    json_t *message = app_message("system", text, strlen(text));
+    return message && json_array_insert_new(chat->messages, 0, message) == 0 ? APP_EXIT_OK :
+                                                                               app_fail_memory();
 }
 
 bool cli_chat_is_last(const struct cli_chat *chat, const char *role)
@@ -50,15 +50,15 @@ void cli_chat_drop_last(struct cli_chat *chat)
 
 int cli_chat_add_user(struct cli_chat *chat, const char *text, size_t n)
 {
-    struct cli_text *attached = &chat->attached;
+    struct app_text *attached = &chat->attached;
     if (attached->n == 0)
         return cli_chat_add(chat, "user", text, n);
     char *larger = realloc(attached->bytes, attached->n + n + 1);
     if (!larger)
-        return cli_fail_memory();
+        return app_fail_memory();
     memcpy(larger + attached->n, text, n);
     int code = cli_chat_add(chat, "user", larger, attached->n + n);
     free(larger);
-    *attached = (struct cli_text){ 0 };
+    *attached = (struct app_text){ 0 };
     return code;
 }

@@ -15,7 +15,7 @@ struct turn {
     size_t n_kept; /* tokens of the prompt already in the KV cache */
     struct cli_answer answer;
     bool out_of_memory;
-    struct cli_progress progress;
+    struct app_progress progress;
     size_t n_new; /* generated tokens reported so far */
 };
 
@@ -23,7 +23,7 @@ struct turn {
 static int tokenize(struct turn *turn, const char *prompt, size_t n)
 {
     int code =
-        cli_tokenize_prompt(turn->chat->loaded->tokenizer, prompt, n, &turn->ids, &turn->n_ids);
+        app_tokenize_prompt(turn->chat->loaded->tokenizer, prompt, n, &turn->ids, &turn->n_ids);
     turn->capacity = turn->n_ids;
     return code;
 }
@@ -40,13 +40,13 @@ static int keep_prefix(struct turn *turn)
     turn->n_kept = n;
     if (akunu_sequence_rewind(chat->loaded->session, chat->loaded->sequence, (uint32_t)n) ==
         AKUNU_OK)
-        return CLI_EXIT_OK;
-    return cli_fail_library();
+        return APP_EXIT_OK;
+    return app_fail_library();
 }
 
 static int fail_context_full(const struct turn *turn)
 {
-    return cli_fail(
+    return app_fail(
         "the message was not sent: the conversation would have %zu tokens, and the "
         "context holds %u. /undo removes the last exchange, /clear starts over, -c sets "
         "the context size",
@@ -74,12 +74,12 @@ static bool on_piece(size_t index, akunu_token token, const char *text, size_t n
 {
     struct turn *turn = user;
     (void)index;
-    cli_progress_end(&turn->progress);
+    app_progress_end(&turn->progress);
     if (token >= 0 && !keep_token(turn, token))
         turn->out_of_memory = true;
     else if (!cli_answer_push(&turn->answer, text, n))
         turn->out_of_memory = true;
-    return !turn->out_of_memory && cli_output_flush(&turn->chat->out) && !cli_is_interrupted();
+    return !turn->out_of_memory && app_output_flush(&turn->chat->out) && !app_is_interrupted();
 }
 
 static bool turn_is_cancelled(void *user)
@@ -88,8 +88,8 @@ static bool turn_is_cancelled(void *user)
     uint32_t done =
         akunu_sequence_length(turn->chat->loaded->session, turn->chat->loaded->sequence);
     if (done < turn->n_ids)
-        cli_progress_show(&turn->progress, "prompt", (double)done / (double)turn->n_ids);
-    return cli_is_interrupted();
+        app_progress_show(&turn->progress, "prompt", (double)done / (double)turn->n_ids);
+    return app_is_interrupted();
 }
 
 /* ---- The answer --------------------------------------------------------- */
@@ -98,10 +98,10 @@ static void print_speed(const struct turn *turn, const struct akunu_result *r)
     const struct cli_chat *chat = turn->chat;
     /* the prompt's pass yields the first token */
     uint64_t n_after_first = r->n_generated ? r->n_generated - 1 : 0;
-    cli_aside("%llu token%s, %.1f tok/s; prompt %llu (%zu kept), %.1f tok/s; context %u of %u",
+    app_aside("%llu token%s, %.1f tok/s; prompt %llu (%zu kept), %.1f tok/s; context %u of %u",
               (unsigned long long)r->n_generated, r->n_generated == 1 ? "" : "s",
-              cli_rate((double)n_after_first, r->generate_seconds), (unsigned long long)r->n_prompt,
-              turn->n_kept, cli_rate((double)r->n_prompt, r->prompt_seconds),
+              app_rate((double)n_after_first, r->generate_seconds), (unsigned long long)r->n_prompt,
+              turn->n_kept, app_rate((double)r->n_prompt, r->prompt_seconds),
               akunu_sequence_length(chat->loaded->session, chat->loaded->sequence),
               akunu_session_context(chat->loaded->session));
 }
@@ -110,15 +110,15 @@ static void print_speed(const struct turn *turn, const struct akunu_result *r)
 static int finish_turn(struct turn *turn, const struct akunu_result *result)
 {
     struct cli_chat *chat = turn->chat;
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     json_t *message = cli_answer_end(&turn->answer) ? cli_answer_message(&turn->answer) : NULL;
     if (!message)
-        return cli_fail_memory();
+        return app_fail_memory();
     if (json_is_null(json_object_get(message, "content")))
         json_object_set_new(message, "content", json_string(""));
     if (turn->answer.has_text) {
         if (json_array_append(chat->messages, message) != 0)
-            code = cli_fail_memory();
+            code = app_fail_memory();
         chat->n_answers++;
         chat->n_turns++;
         chat->seed++;
@@ -151,32 +151,32 @@ static int generate_turn(struct turn *turn)
     chat->generation.cancel = turn_is_cancelled;
     chat->generation.user = turn;
 
-    turn->progress = cli_progress_begin();
+    turn->progress = app_progress_begin();
     enum akunu_status status = akunu_session_generate(chat->loaded->session, chat->loaded->sequence,
                                                       &rest, &chat->generation, &result);
-    cli_progress_end(&turn->progress);
-    bool stopped = cli_is_interrupted() || status == AKUNU_ERROR_CANCELLED;
-    cli_interrupt_clear();
+    app_progress_end(&turn->progress);
+    bool stopped = app_is_interrupted() || status == AKUNU_ERROR_CANCELLED;
+    app_interrupt_clear();
 
-    int code = turn->out_of_memory ? cli_fail_memory() : finish_turn(turn, &result);
-    cli_output_flush(&chat->out);
+    int code = turn->out_of_memory ? app_fail_memory() : finish_turn(turn, &result);
+    app_output_flush(&chat->out);
     keep_context(turn);
-    if (code == CLI_EXIT_OK && status != AKUNU_OK && !stopped)
-        code = cli_fail_library();
+    if (code == APP_EXIT_OK && status != AKUNU_OK && !stopped)
+        code = app_fail_library();
     if (stopped)
-        cli_aside(turn->answer.has_text ? "stopped" :
+        app_aside(turn->answer.has_text ? "stopped" :
                                           "stopped before the answer; the message was removed");
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_LENGTH)
-        cli_aside("cut off after %lld tokens (-n)",
+        app_aside("cut off after %lld tokens (-n)",
                   (long long)chat->options->generation.max_tokens);
     else if (status == AKUNU_OK && result.stop == AKUNU_STOP_CONTEXT)
-        cli_warn(
+        app_warn(
             "the context is full (%u tokens), so the answer is cut off: /undo removes the last "
             "exchange, /clear starts over, -c sets the context size",
             akunu_session_context(chat->loaded->session));
-    else if (code == CLI_EXIT_OK && !turn->answer.has_text)
-        cli_aside("the model gave no answer; the message was removed");
-    if (code == CLI_EXIT_OK && result.n_prompt > 0)
+    else if (code == APP_EXIT_OK && !turn->answer.has_text)
+        app_aside("the model gave no answer; the message was removed");
+    if (code == APP_EXIT_OK && result.n_prompt > 0)
         print_speed(turn, &result);
     return code;
 }
@@ -185,22 +185,22 @@ int cli_chat_answer(struct cli_chat *chat)
 {
     struct turn turn = { .chat = chat };
     size_t n = 0;
-    int code = CLI_EXIT_FAILURE;
-    char *prompt = cli_render_prompt(chat->options, chat->template, chat->messages, &n);
+    int code = APP_EXIT_FAILURE;
+    char *prompt = app_render_prompt(chat->options, chat->template, chat->messages, &n);
     if (prompt)
-        code = cli_reasoning_limit(chat->options, chat->template, chat->loaded->tokenizer, prompt,
+        code = app_reasoning_limit(chat->options, chat->template, chat->loaded->tokenizer, prompt,
                                    &chat->reasoning, &chat->generation);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = tokenize(&turn, prompt, n);
-    if (code == CLI_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded->session))
+    if (code == APP_EXIT_OK && turn.n_ids > akunu_session_context(chat->loaded->session))
         code = fail_context_full(&turn);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = keep_prefix(&turn);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = cli_answer_begin(&turn.answer, chat->template, chat->loaded, prompt, &chat->out);
     turn.answer.no_wrap = chat->options->chat.no_wrap;
     turn.answer.hide_reasoning = chat->options->chat.hide_reasoning;
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = generate_turn(&turn);
     if (!turn.answer.has_text && cli_chat_is_last(chat, "user"))
         cli_chat_drop_last(chat);

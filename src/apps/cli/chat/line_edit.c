@@ -48,9 +48,9 @@ static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, c
         fflush(stderr);
     }
     errno = 0;
-    ssize_t got = cli_is_interrupted() ? -1 : getline(&e->line, &e->capacity, stdin);
+    ssize_t got = app_is_interrupted() ? -1 : getline(&e->line, &e->capacity, stdin);
     if (got < 0) {
-        bool interrupted = cli_is_interrupted(), no_memory = errno == ENOMEM;
+        bool interrupted = app_is_interrupted(), no_memory = errno == ENOMEM;
         clearerr(stdin);
         if (e->typed)
             fputc('\n', stderr);
@@ -60,7 +60,7 @@ static enum cli_line read_plain(struct cli_line_editor *e, const char *prompt, c
         fputs(e->line, stderr);
     *text = e->line;
     *n = (size_t)got;
-    cli_drop_newline(e->line, n);
+    app_drop_newline(e->line, n);
     return CLI_LINE_TEXT;
 }
 
@@ -100,7 +100,7 @@ static ssize_t read_byte(char *out)
     during = before;
     for (size_t i = 0; i < sizeof redrawing / sizeof *redrawing; i++)
         sigdelset(&during, redrawing[i]);
-    while (!cli_is_interrupted() && ready < 0) {
+    while (!app_is_interrupted() && ready < 0) {
         ready = ppoll(&input, 1, NULL, &during);
         if (ready < 0 && errno != EINTR)
             break;
@@ -140,7 +140,7 @@ static int read_character(EditLine *edit, wchar_t *out)
  * the last character, so color ends before that one, a space. */
 static void set_prompt(struct cli_line_editor *e, const char *prompt)
 {
-    if (cli_supports_color(stderr))
+    if (app_supports_color(stderr))
         snprintf(e->prompt, sizeof e->prompt, "\1\033[1m\1%.*s\1\033[0m\1 ",
                  (int)strlen(prompt) - 1, prompt);
     else
@@ -159,7 +159,7 @@ static enum cli_line read_edited(struct cli_line_editor *e, const char *prompt, 
     sigset_t before = block_redrawing();
     const char *line = el_gets(e->edit, &count);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (cli_is_interrupted()) {
+    if (app_is_interrupted()) {
         const LineInfo *typed = el_line(e->edit);
         bool dropped = typed && typed->lastchar > typed->buffer;
         fputc('\n', stderr);
@@ -198,10 +198,10 @@ static size_t common_of(const struct cli_candidates *c)
 
 static void list(const struct cli_candidates *c)
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     fputc('\n', stderr);
     for (size_t i = 0; i < c->n; i++)
-        fprintf(stderr, "%s%s", i > 0 ? "  " : "", cli_show_text(c->words[i], shown));
+        fprintf(stderr, "%s%s", i > 0 ? "  " : "", app_show_text(c->words[i], shown));
     fputc('\n', stderr);
 }
 
@@ -373,8 +373,8 @@ void cli_line_remember(struct cli_line_editor *e, const char *text)
 void cli_line_show(const char *prompt, const char *more, const char *text, size_t n,
                    size_t max_lines)
 {
-    bool bold = cli_supports_color(stderr);
-    struct cli_output out = { .file = stderr };
+    bool bold = app_supports_color(stderr);
+    struct app_output out = { .file = stderr };
     const char *end = text + n;
     for (size_t i = 0; i < max_lines && text < end; i++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
@@ -385,7 +385,7 @@ void cli_line_show(const char *prompt, const char *more, const char *text, size_
         text += n_line + (newline != NULL);
     }
     if (text < end)
-        cli_aside("and %zu bytes more", (size_t)(end - text));
+        app_aside("and %zu bytes more", (size_t)(end - text));
 }
 
 /* ---- Candidates --------------------------------------------------------- */

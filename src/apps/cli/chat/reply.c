@@ -43,18 +43,18 @@ static bool print_piece(size_t index, akunu_token token, const char *text, size_
 {
     struct cli_reply *r = user;
     (void)index, (void)token;
-    cli_progress_end(&r->progress);
+    app_progress_end(&r->progress);
     if (!cli_answer_push(&r->answer, text, n))
         r->no_memory = true;
-    return !r->no_memory && cli_output_flush(&r->out) && !cli_is_interrupted();
+    return !r->no_memory && app_output_flush(&r->out) && !app_is_interrupted();
 }
 
 static bool reply_is_cancelled(void *user)
 {
     struct cli_reply *r = user;
     uint32_t done = akunu_sequence_length(r->loaded.session, r->loaded.sequence);
-    cli_progress_show(&r->progress, "prompt", (double)done / (double)r->n_ids);
-    return cli_is_interrupted();
+    app_progress_show(&r->progress, "prompt", (double)done / (double)r->n_ids);
+    return app_is_interrupted();
 }
 
 /* ---- The parser and the grammar ----------------------------------------- */
@@ -62,13 +62,13 @@ static void on_log(enum akunu_log_level level, const char *line, void *user)
 {
     (void)user;
     if (level >= AKUNU_LOG_NOTICE)
-        cli_warn("--tools: %s", line);
+        app_warn("--tools: %s", line);
 }
 
 /* Makes the parser of the reply, and the grammar of its content and calls. */
 static int begin_answer(struct cli_reply *r)
 {
-    const struct cli_options *o = r->options;
+    const struct app_options *o = r->options;
     struct akunu_reply_params params;
     struct akunu_tool_grammar_params calls;
     akunu_reply_params_default(&params, sizeof params);
@@ -82,7 +82,7 @@ static int begin_answer(struct cli_reply *r)
     r->answer = (struct cli_answer){ .out = &r->out, .reasoning_out = { .file = stderr } };
     r->answer.reply = akunu_reply_new(&params, on_event, r);
     if (!r->answer.reply)
-        return cli_fail_library();
+        return app_fail_library();
 
     akunu_tool_grammar_params_default(&calls, sizeof calls);
     calls.choice = o->chat.tool_choice;
@@ -91,38 +91,38 @@ static int begin_answer(struct cli_reply *r)
     calls.content = r->content;
     if (akunu_grammar_from_tools(&params, &calls, &r->grammar) == AKUNU_OK) {
         r->sampling.params.grammar = r->grammar;
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     }
     if (akunu_last_status() == AKUNU_ERROR_MEMORY)
-        return cli_fail_memory();
-    return cli_fail_usage("--tools %s: %s", o->chat.tools ? o->chat.tools : "", akunu_last_error());
+        return app_fail_memory();
+    return app_fail_usage("--tools %s: %s", o->chat.tools ? o->chat.tools : "", akunu_last_error());
 }
 
 /* ---- Generating --------------------------------------------------------- */
 /* Says which texts began like calls and became content. */
 static void print_notes(const struct cli_reply *r)
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     const char *notes = akunu_reply_notes(r->answer.reply);
     if (*notes)
-        cli_warn("the model's text is taken for content: %s", cli_show_text(notes, shown));
+        app_warn("the model's text is taken for content: %s", app_show_text(notes, shown));
 }
 
 static int finish_reply(struct cli_reply *r, enum akunu_status status, struct akunu_result *result)
 {
     if (!cli_answer_end(&r->answer) || r->no_memory)
-        return cli_fail_memory();
-    bool cancelled = status == AKUNU_ERROR_CANCELLED || cli_is_interrupted();
+        return app_fail_memory();
+    bool cancelled = status == AKUNU_ERROR_CANCELLED || app_is_interrupted();
     if (status != AKUNU_OK && !cancelled)
-        return cli_fail_library();
+        return app_fail_library();
     print_notes(r);
     if (r->options->output.json)
         cli_reply_print_end(r, result, cancelled);
-    cli_output_flush(&r->out);
+    app_output_flush(&r->out);
     if (!cancelled && result->stop == AKUNU_STOP_CONTEXT)
-        cli_warn("stopped: the context is full (%u tokens; -c sets its size)",
+        app_warn("stopped: the context is full (%u tokens; -c sets its size)",
                  akunu_session_context(r->loaded.session));
-    return cancelled ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+    return cancelled ? APP_EXIT_INTERRUPTED : APP_EXIT_OK;
 }
 
 static int generate_reply(struct cli_reply *r)
@@ -131,83 +131,83 @@ static int generate_reply(struct cli_reply *r)
     struct akunu_result result = { .size = sizeof result };
     struct akunu_session *session = r->loaded.session;
     akunu_sequence sequence = r->loaded.sequence;
-    bool cached = cli_prompt_cache(r->options, &cache);
+    bool cached = app_prompt_cache(r->options, &cache);
     if (cached && akunu_sequence_restore(session, sequence, &(struct akunu_ids){ r->ids, r->n_ids },
                                          &cache, &r->n_restored) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     const struct akunu_ids rest = { r->ids + r->n_restored, r->n_ids - r->n_restored };
     r->generation.on_piece = print_piece;
     r->generation.cancel = reply_is_cancelled;
     r->generation.user = r;
-    r->progress = cli_progress_begin();
+    r->progress = app_progress_begin();
     enum akunu_status status =
         akunu_session_generate(session, sequence, &rest, &r->generation, &result);
-    cli_progress_end(&r->progress);
+    app_progress_end(&r->progress);
     int code = finish_reply(r, status, &result);
-    if (cached && code == CLI_EXIT_OK &&
+    if (cached && code == APP_EXIT_OK &&
         akunu_sequence_keep(session, sequence, r->n_ids, &cache) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     return code;
 }
 
 /* ---- Setting up --------------------------------------------------------- */
-static int check_flags(const struct cli_options *o)
+static int check_flags(const struct app_options *o)
 {
     if (!o->chat.messages)
-        return cli_fail_usage("the conversation is missing: give it with --messages FILE (- is "
+        return app_fail_usage("the conversation is missing: give it with --messages FILE (- is "
                               "standard input); 'akunu-cli run' chats on the terminal");
     if (o->chat.stream && !o->output.json)
-        return cli_fail_usage("--stream needs --json; without it the text streams anyway");
+        return app_fail_usage("--stream needs --json; without it the text streams anyway");
     if (o->chat.tool_choice && !o->chat.tools)
-        return cli_fail_usage("--tool-choice %s needs --tools FILE", o->chat.tool_choice);
+        return app_fail_usage("--tool-choice %s needs --tools FILE", o->chat.tool_choice);
     if (o->chat.tools && strcmp(o->chat.tools, "-") == 0 && strcmp(o->chat.messages, "-") == 0)
-        return cli_fail_usage("--messages - and --tools -: only one of them can be standard input");
-    return cli_check_stops(o);
+        return app_fail_usage("--messages - and --tools -: only one of them can be standard input");
+    return app_check_stops(o);
 }
 
 /* Reads all that needs no model. */
 static int set_up(struct cli_reply *r)
 {
-    const struct cli_options *o = r->options;
+    const struct app_options *o = r->options;
     int code = check_flags(o);
-    if (code == CLI_EXIT_OK)
-        code = cli_sampling(o, &r->sampling);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
+        code = app_sampling(o, &r->sampling);
+    if (code == APP_EXIT_OK)
         code = cli_reply_read_messages(r);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = cli_reply_read_tools(r);
-    if (code == CLI_EXIT_OK)
-        code = cli_read_grammar(o, AKUNU_SCHEMA_WRITING, &r->content);
-    r->generation = cli_generation(o, &r->sampling);
+    if (code == APP_EXIT_OK)
+        code = app_read_grammar(o, AKUNU_SCHEMA_WRITING, &r->content);
+    r->generation = app_generation(o, &r->sampling);
     r->generation.special = true; /* such tokens mark reasoning and calls */
     return code;
 }
 
 static int open_model(struct cli_reply *r)
 {
-    const struct cli_options *o = r->options;
-    int code = cli_load_model(o, &r->loaded);
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&r->loaded, "chat");
-    if (code == CLI_EXIT_OK)
-        r->template = cli_chat_template(o, &r->loaded, &code);
-    if (code == CLI_EXIT_OK)
-        code = cli_check_bias(&r->sampling, r->loaded.model);
-    if (code == CLI_EXIT_OK)
+    const struct app_options *o = r->options;
+    int code = app_load_model(o, &r->loaded);
+    if (code == APP_EXIT_OK)
+        code = app_need_tokenizer(&r->loaded, "chat");
+    if (code == APP_EXIT_OK)
+        r->template = app_chat_template(o, &r->loaded, &code);
+    if (code == APP_EXIT_OK)
+        code = app_check_bias(&r->sampling, r->loaded.model);
+    if (code == APP_EXIT_OK)
         code = cli_reply_make_prompt(r);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = begin_answer(r);
-    if (code == CLI_EXIT_OK)
-        code = cli_reasoning_limit(o, r->template, r->loaded.tokenizer, r->prompt, &r->reasoning,
+    if (code == APP_EXIT_OK)
+        code = app_reasoning_limit(o, r->template, r->loaded.tokenizer, r->prompt, &r->reasoning,
                                    &r->generation);
-    if (code == CLI_EXIT_OK)
-        code = cli_open_session(o, &r->loaded, 0);
-    if (code == CLI_EXIT_OK && r->n_ids > akunu_session_context(r->loaded.session))
+    if (code == APP_EXIT_OK)
+        code = app_open_session(o, &r->loaded, 0);
+    if (code == APP_EXIT_OK && r->n_ids > akunu_session_context(r->loaded.session))
         code =
-            cli_fail("the conversation has %zu tokens and the context holds %u (-c sets its size)",
+            app_fail("the conversation has %zu tokens and the context holds %u (-c sets its size)",
                      r->n_ids, akunu_session_context(r->loaded.session));
-    if (code == CLI_EXIT_OK)
-        code = cli_read_speculation(o, r->loaded.session, &r->draft, &r->generation);
+    if (code == APP_EXIT_OK)
+        code = app_read_speculation(o, r->loaded.session, &r->draft, &r->generation);
     return code;
 }
 
@@ -220,21 +220,21 @@ static void print_nothing(struct cli_reply *r)
     cli_reply_print_end(r, &nothing, true);
 }
 
-int cli_chat(const struct cli_options *o)
+int cli_chat(const struct app_options *o)
 {
     struct cli_reply r = { .options = o,
                            .loaded = { .sequence = -1 },
                            .draft = { .sequence = -1 },
-                           .out = cli_output_stdout() };
+                           .out = app_output_stdout() };
     int code = set_up(&r);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = open_model(&r);
-    if (code == CLI_EXIT_INTERRUPTED && o->output.json)
+    if (code == APP_EXIT_INTERRUPTED && o->output.json)
         print_nothing(&r);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = generate_reply(&r);
-    cli_unload(&r.draft);
-    cli_unload(&r.loaded);
+    app_unload(&r.draft);
+    app_unload(&r.loaded);
     cli_answer_free(&r.answer);
     akunu_template_free(r.template);
     free(r.prompt);
@@ -244,5 +244,5 @@ int cli_chat(const struct cli_options *o)
     json_decref(r.call);
     free(r.tools);
     free(r.ids);
-    return cli_output_end(&r.out, code);
+    return app_output_end(&r.out, code);
 }

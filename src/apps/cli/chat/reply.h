@@ -14,11 +14,11 @@
 #include "apps/common/sampling.h"
 
 struct cli_reply {
-    const struct cli_options *options;
-    struct cli_model_session loaded, draft;
-    struct cli_sampling sampling;
+    const struct app_options *options;
+    struct app_model_session loaded, draft;
+    struct app_sampling sampling;
     struct akunu_generation_params generation;
-    struct cli_output out;
+    struct app_output out;
     json_t *messages;              /* checked; each content is a string or null */
     char *tools;                   /* JSON list; NULL: the model may call none */
     struct akunu_grammar *content; /* of --grammar or -j; NULL: any text */
@@ -29,13 +29,13 @@ struct cli_reply {
     size_t n_ids, n_restored; /* tokens of the prompt; restored from the prompt cache */
     struct cli_answer answer; /* its parser looks for calls too */
     json_t *call;             /* the call that has begun; NULL: none */
-    struct cli_reasoning reasoning;
-    struct cli_progress progress;
+    struct app_reasoning reasoning;
+    struct app_progress progress;
     bool no_memory;
 };
 
 /* reply_input.c: read --messages and --tools, and check --tool-choice. They return an exit code,
- * after a message unless it is CLI_EXIT_OK. */
+ * after a message unless it is APP_EXIT_OK. */
 int cli_reply_read_messages(struct cli_reply *reply);
 int cli_reply_read_tools(struct cli_reply *reply);
 

@@ -6,8 +6,8 @@
 
 static void print_line(struct cli_reply *r, json_t *value)
 {
-    if (cli_json_print(&r->out, value))
-        cli_output_text(&r->out, "\n");
+    if (app_json_print(&r->out, value))
+        app_output_text(&r->out, "\n");
 }
 
 /* ---- Pieces ------------------------------------------------------------- */
@@ -16,11 +16,11 @@ void cli_reply_follow_call(struct cli_reply *r, const struct akunu_reply_event *
     if (event->kind == AKUNU_REPLY_CALL) {
         json_decref(r->call);
         r->call = json_pack("{s:s, s:s, s:{s:o}}", "id", event->id, "type", "function", "function",
-                            "name", cli_json_text(event->text, event->n_bytes));
+                            "name", app_json_text(event->text, event->n_bytes));
         r->no_memory |= !r->call;
     } else if (event->kind == AKUNU_REPLY_CALL_END &&
                json_object_set_new(json_object_get(r->call, "function"), "arguments",
-                                   cli_json_text(event->text, event->n_bytes)) != 0) {
+                                   app_json_text(event->text, event->n_bytes)) != 0) {
         r->no_memory = true;
     }
 }
@@ -32,7 +32,7 @@ void cli_reply_print_event(struct cli_reply *r, const struct akunu_reply_event *
     if (event->kind == AKUNU_REPLY_CALL_END)
         print_line(r, json_pack("{s:[O]}", "tool_calls", r->call));
     else if (event->kind == AKUNU_REPLY_REASONING || event->kind == AKUNU_REPLY_CONTENT)
-        print_line(r, json_pack("{s:o}", name, cli_json_text(event->text, event->n_bytes)));
+        print_line(r, json_pack("{s:o}", name, app_json_text(event->text, event->n_bytes)));
 }
 
 /* ---- The end ------------------------------------------------------------ */
@@ -56,7 +56,7 @@ static json_t *usage_of(const struct cli_reply *r, const struct akunu_result *re
 /* Tokens per second; null if nothing was measured. */
 static json_t *rate(uint64_t n, double seconds)
 {
-    return n > 0 && seconds > 0.0 ? json_real(cli_rate((double)n, seconds)) : json_null();
+    return n > 0 && seconds > 0.0 ? json_real(app_rate((double)n, seconds)) : json_null();
 }
 
 static json_t *timings_of(const struct cli_reply *r, const struct akunu_result *result)
@@ -64,9 +64,9 @@ static json_t *timings_of(const struct cli_reply *r, const struct akunu_result *
     /* the first token comes with the prompt */
     uint64_t n_after_first = result->n_generated > 0 ? result->n_generated - 1 : 0;
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "load_seconds",
-                     cli_json_real(r->loaded.load_seconds), "prompt_seconds",
-                     cli_json_real(result->prompt_seconds), "generate_seconds",
-                     cli_json_real(result->generate_seconds), "prompt_tokens_per_second",
+                     app_json_real(r->loaded.load_seconds), "prompt_seconds",
+                     app_json_real(result->prompt_seconds), "generate_seconds",
+                     app_json_real(result->generate_seconds), "prompt_tokens_per_second",
                      rate(result->n_prompt, result->prompt_seconds), "generate_tokens_per_second",
                      rate(n_after_first, result->generate_seconds));
 }

@@ -22,7 +22,7 @@ static const double megabyte = 1e6;
 static const char *shown_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    if (slash && (cli_ends_with(path, ".json") || cli_ends_with(path, ".safetensors")))
+    if (slash && (app_ends_with(path, ".json") || app_ends_with(path, ".safetensors")))
         while (slash > path && slash[-1] != '/')
             slash--;
     else if (slash)
@@ -39,7 +39,7 @@ struct next {
     struct akunu_load_plan plan; /* unless `gone`; packing 0: the model cannot be loaded */
 };
 
-static struct next plan_next(const struct cli_options *o, const struct akunu_cache_entry *e)
+static struct next plan_next(const struct app_options *o, const struct akunu_cache_entry *e)
 {
     struct next next = { .known = e->n_tokens == 0 && *e->model };
     struct akunu_load_params params = o->load;
@@ -71,31 +71,31 @@ static json_t *json_of(const struct akunu_cache_entry *e, const struct next *nex
 {
     const char *text = describe_next(next);
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:o}", "file", e->file, "model",
-                     cli_json_text(e->model, strlen(e->model)), "backend", e->backend, "state",
-                     akunu_cache_state_name(e->state), "n_tokens", cli_json_unsigned(e->n_tokens),
-                     "bytes", cli_json_unsigned(e->bytes), "built", (json_int_t)e->built, "used",
+                     app_json_text(e->model, strlen(e->model)), "backend", e->backend, "state",
+                     akunu_cache_state_name(e->state), "n_tokens", app_json_unsigned(e->n_tokens),
+                     "bytes", app_json_unsigned(e->bytes), "built", (json_int_t)e->built, "used",
                      (json_int_t)e->used, "maps",
                      next->known ? json_boolean(next->used) : json_null(), "reason",
                      next->used || !*text ? json_null() : json_string(text));
 }
 
 static void print_entry(const struct akunu_cache_entry *e, const struct next *next,
-                        struct cli_output *out)
+                        struct app_output *out)
 {
     char built[32], used[32];
     const char *model = *e->model ? shown_name(e->model) : "-", *text = describe_next(next);
-    cli_format_age(e->built, built, sizeof built);
-    cli_format_age(e->built ? e->used : 0, used, sizeof used);
-    cli_output_format(out, "%-10s %10.1f MB  %-12s %-12s  ", akunu_cache_state_name(e->state),
+    app_format_age(e->built, built, sizeof built);
+    app_format_age(e->built ? e->used : 0, used, sizeof used);
+    app_output_format(out, "%-10s %10.1f MB  %-12s %-12s  ", akunu_cache_state_name(e->state),
                       (double)e->bytes / megabyte, built, used);
-    cli_output_escaped(out, model, strlen(model));
+    app_output_escaped(out, model, strlen(model));
     if (e->n_tokens > 0)
-        cli_output_format(out, ", a prompt of %llu tokens", (unsigned long long)e->n_tokens);
-    cli_output_format(out, "%s%s\n", *text ? ": " : "", text);
+        app_output_format(out, ", a prompt of %llu tokens", (unsigned long long)e->n_tokens);
+    app_output_format(out, "%s%s\n", *text ? ": " : "", text);
 }
 
-static int list(const struct cli_options *o, const struct akunu_cache *cache,
-                struct cli_output *out)
+static int list(const struct app_options *o, const struct akunu_cache *cache,
+                struct app_output *out)
 {
     uint64_t bytes = 0;
     size_t n = akunu_cache_count(cache);
@@ -103,7 +103,7 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
     for (size_t i = 0; i < n; i++) {
         struct akunu_cache_entry e;
         if (akunu_cache_get_entry(cache, i, &e, sizeof e) != AKUNU_OK)
-            return cli_fail_library();
+            return app_fail_library();
         struct next next = plan_next(o, &e);
         bytes += e.bytes;
         if (o->output.json) {
@@ -111,28 +111,28 @@ static int list(const struct cli_options *o, const struct akunu_cache *cache,
             continue;
         }
         if (i == 0)
-            cli_output_format(out, "%-10s %13s  %-12s %-12s  %s\n", "state", "size", "built",
+            app_output_format(out, "%-10s %13s  %-12s %-12s  %s\n", "state", "size", "built",
                               "last used", "model, and its next start");
         print_entry(&e, &next, out);
     }
     if (o->output.json) {
         json_t *value =
             json_pack("{s:o, s:o}", "folder",
-                      cli_json_text(akunu_cache_path(cache), strlen(akunu_cache_path(cache))),
+                      app_json_text(akunu_cache_path(cache), strlen(akunu_cache_path(cache))),
                       "files", files);
-        if (cli_json_print(out, value))
-            cli_output_text(out, "\n");
-        return CLI_EXIT_OK;
+        if (app_json_print(out, value))
+            app_output_text(out, "\n");
+        return APP_EXIT_OK;
     }
     json_decref(files);
     if (n > 0)
-        cli_output_format(out, "%zu file%s, %.1f MB in ", n, n == 1 ? "" : "s",
+        app_output_format(out, "%zu file%s, %.1f MB in ", n, n == 1 ? "" : "s",
                           (double)bytes / megabyte);
     else
-        cli_output_text(out, "nothing in ");
-    cli_output_escaped(out, akunu_cache_path(cache), strlen(akunu_cache_path(cache)));
-    cli_output_text(out, "\n");
-    return CLI_EXIT_OK;
+        app_output_text(out, "nothing in ");
+    app_output_escaped(out, akunu_cache_path(cache), strlen(akunu_cache_path(cache)));
+    app_output_text(out, "\n");
+    return APP_EXIT_OK;
 }
 
 /* ---- show --------------------------------------------------------------- */
@@ -140,76 +140,76 @@ static json_t *show_json(const char *path, const struct akunu_load_plan *p, cons
 {
     return json_pack(
         "{s:o, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "model",
-        cli_json_text(path, strlen(path)), "format", p->format, "tier", akunu_tier_name(p->tier),
+        app_json_text(path, strlen(path)), "format", p->format, "tier", akunu_tier_name(p->tier),
         "packing", akunu_packing_name(p->packing), "reason",
         p->reason[0] ? json_string(p->reason) : json_null(), "backend", p->backend, "folder",
-        cli_json_text(folder, strlen(folder)), "file",
+        app_json_text(folder, strlen(folder)), "file",
         p->cache_file[0] ? json_string(p->cache_file) : json_null(), "state",
         p->cache_state ? json_string(akunu_cache_state_name(p->cache_state)) : json_null(), "built",
         (json_int_t)p->built, "used", (json_int_t)p->used, "source_bytes",
-        cli_json_unsigned(p->source_bytes), "packed_bytes", cli_json_unsigned(p->packed_bytes),
-        "in_place_bytes", cli_json_unsigned(p->in_place_bytes), "cache_limit",
-        p->cache_limit && p->cache_limit < UINT64_MAX ? cli_json_unsigned(p->cache_limit) :
+        app_json_unsigned(p->source_bytes), "packed_bytes", app_json_unsigned(p->packed_bytes),
+        "in_place_bytes", app_json_unsigned(p->in_place_bytes), "cache_limit",
+        p->cache_limit && p->cache_limit < UINT64_MAX ? app_json_unsigned(p->cache_limit) :
                                                         json_null());
 }
 
 static void show_text(const char *path, const struct akunu_load_plan *p, const char *folder,
-                      struct cli_output *out)
+                      struct app_output *out)
 {
     char built[32], used[32];
     double packed = (double)p->packed_bytes / megabyte;
-    cli_output_format(out, "%-13s ", "model");
-    cli_output_escaped(out, path, strlen(path));
-    cli_output_format(out, "\n%-13s %s, %.1f MB\n%-13s %s\n%-13s ", "source", p->format,
+    app_output_format(out, "%-13s ", "model");
+    app_output_escaped(out, path, strlen(path));
+    app_output_format(out, "\n%-13s %s, %.1f MB\n%-13s %s\n%-13s ", "source", p->format,
                       (double)p->source_bytes / megabyte, "tier", akunu_tier_name(p->tier),
                       "next start");
-    cli_format_age(p->built, built, sizeof built);
-    cli_format_age(p->used, used, sizeof used);
+    app_format_age(p->built, built, sizeof built);
+    app_format_age(p->used, used, sizeof used);
     switch (p->packing) {
     case AKUNU_PACKING_CACHED:
-        cli_output_format(out, "maps %.1f MB from %s (built: %s, last used: %s)", packed,
+        app_output_format(out, "maps %.1f MB from %s (built: %s, last used: %s)", packed,
                           p->cache_file, built, used);
         break;
     case AKUNU_PACKING_KEPT:
-        cli_output_format(out, "packs %.1f MB into %s: %s", packed, p->cache_file, p->reason);
+        app_output_format(out, "packs %.1f MB into %s: %s", packed, p->cache_file, p->reason);
         break;
     case AKUNU_PACKING_MEMORY:
-        cli_output_format(out, "packs %.1f MB into memory: %s", packed, p->reason);
+        app_output_format(out, "packs %.1f MB into memory: %s", packed, p->reason);
         break;
-    case AKUNU_PACKING_NONE: cli_output_format(out, "packs nothing: %s", p->reason); break;
+    case AKUNU_PACKING_NONE: app_output_format(out, "packs nothing: %s", p->reason); break;
     }
-    cli_output_format(out,
+    app_output_format(out,
                       "\n%-13s of the %s backend, %.1f MB; beside them %.1f MB are read in place\n",
                       "layout", p->backend, packed, (double)p->in_place_bytes / megabyte);
-    cli_output_format(out, "%-13s ", "cache folder");
-    cli_output_escaped(out, folder, strlen(folder));
+    app_output_format(out, "%-13s ", "cache folder");
+    app_output_escaped(out, folder, strlen(folder));
     if (p->cache_limit && p->cache_limit < UINT64_MAX)
-        cli_output_format(out, ", where packed weights may take %.1f MB",
+        app_output_format(out, ", where packed weights may take %.1f MB",
                           (double)p->cache_limit / megabyte);
-    cli_output_text(out, "\n");
+    app_output_text(out, "\n");
 }
 
-static int show(const struct cli_options *o, const struct akunu_cache *cache,
-                struct cli_output *out)
+static int show(const struct app_options *o, const struct akunu_cache *cache,
+                struct app_output *out)
 {
     const char *folder = cache             ? akunu_cache_path(cache) :
                          o->load.cache_dir ? o->load.cache_dir :
                                              "none";
-    struct cli_options local = *o;
+    struct app_options local = *o;
     struct akunu_load_params params = o->load;
     struct akunu_load_plan plan;
     char *path;
     local.download.offline = true; /* a model that is not here has no next start */
-    int code = cli_model_path(&local, o->model.name, &path);
-    if (code != CLI_EXIT_OK)
+    int code = app_model_path(&local, o->model.name, &path);
+    if (code != APP_EXIT_OK)
         return code;
     params.cache_limit = o->cache.limit;
     if (akunu_get_load_plan(path, &params, NULL, &plan, sizeof plan) != AKUNU_OK)
-        code = cli_fail_library();
+        code = app_fail_library();
     else if (!o->output.json)
         show_text(path, &plan, folder, out);
-    else if (cli_json_print(out, show_json(path, &plan, folder)))
-        cli_output_text(out, "\n");
+    else if (app_json_print(out, show_json(path, &plan, folder)))
+        app_output_text(out, "\n");
     free(path);
     return code;
 }
@@ -217,7 +217,7 @@ static int show(const struct cli_options *o, const struct akunu_cache *cache,
 /* ---- prune -------------------------------------------------------------- */
 /* Whether prune removes an entry. By default: files that no start would use. Never a file being
  * written. */
-static bool is_to_go(const struct cli_options *o, const struct akunu_cache_entry *e)
+static bool is_to_go(const struct app_options *o, const struct akunu_cache_entry *e)
 {
     if (e->state == AKUNU_CACHE_BUILDING)
         return false;
@@ -226,59 +226,59 @@ static bool is_to_go(const struct cli_options *o, const struct akunu_cache_entry
     return o->cache.older_than >= 0 && (int64_t)time(NULL) - e->used >= o->cache.older_than * DAY;
 }
 
-static int prune(const struct cli_options *o, struct akunu_cache *cache, struct cli_output *out)
+static int prune(const struct app_options *o, struct akunu_cache *cache, struct app_output *out)
 {
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     uint64_t bytes = 0;
     size_t n = 0;
     for (size_t i = 0; i < akunu_cache_count(cache); i++) {
         struct akunu_cache_entry e;
         if (akunu_cache_get_entry(cache, i, &e, sizeof e) != AKUNU_OK)
-            return cli_fail_library();
+            return app_fail_library();
         if (!is_to_go(o, &e))
             continue;
         if (akunu_cache_remove(cache, i) != AKUNU_OK) {
-            code = cli_fail_library();
+            code = app_fail_library();
             continue;
         }
         n++;
         bytes += e.bytes;
     }
     if (!o->output.json)
-        cli_output_format(out, "removed %zu file%s, %.1f MB\n", n, n == 1 ? "" : "s",
+        app_output_format(out, "removed %zu file%s, %.1f MB\n", n, n == 1 ? "" : "s",
                           (double)bytes / megabyte);
-    else if (cli_json_print(out, json_pack("{s:I, s:o}", "removed", (json_int_t)n, "bytes",
-                                           cli_json_unsigned(bytes))))
-        cli_output_text(out, "\n");
+    else if (app_json_print(out, json_pack("{s:I, s:o}", "removed", (json_int_t)n, "bytes",
+                                           app_json_unsigned(bytes))))
+        app_output_text(out, "\n");
     return code;
 }
 
 /* ---- The command -------------------------------------------------------- */
 /* What to do: `list` of one model shows it. */
-static enum cli_mode choose_mode(const struct cli_options *o)
+static enum app_mode choose_mode(const struct app_options *o)
 {
     if (strcmp(o->word, "prune") == 0)
-        return CLI_MODE_PRUNE;
-    for (size_t i = 0; i < cli_n_flags; i++)
-        if (o->typed[i] && (cli_flags[i].modes & CLI_MODE_SHOW))
-            return CLI_MODE_SHOW;
-    return strcmp(o->word, "show") == 0 ? CLI_MODE_SHOW : CLI_MODE_LIST;
+        return APP_MODE_PRUNE;
+    for (size_t i = 0; i < app_n_flags; i++)
+        if (o->typed[i] && (app_flags[i].modes & APP_MODE_SHOW))
+            return APP_MODE_SHOW;
+    return strcmp(o->word, "show") == 0 ? APP_MODE_SHOW : APP_MODE_LIST;
 }
 
-int cli_cache(const struct cli_options *o)
+int cli_cache(const struct app_options *o)
 {
-    struct cli_output out = cli_output_stdout();
-    enum cli_mode mode = choose_mode(o);
-    int code = cli_check_mode(o, mode);
-    if (code != CLI_EXIT_OK)
+    struct app_output out = app_output_stdout();
+    enum app_mode mode = choose_mode(o);
+    int code = app_check_mode(o, mode);
+    if (code != APP_EXIT_OK)
         return code;
     struct akunu_cache *cache = akunu_cache_open(o->load.cache_dir);
-    if (!cache && mode != CLI_MODE_SHOW) /* which says what a start does without the folder */
-        return cli_fail_library();
-    if (mode == CLI_MODE_PRUNE)
+    if (!cache && mode != APP_MODE_SHOW) /* which says what a start does without the folder */
+        return app_fail_library();
+    if (mode == APP_MODE_PRUNE)
         code = prune(o, cache, &out);
     else
-        code = mode == CLI_MODE_SHOW ? show(o, cache, &out) : list(o, cache, &out);
+        code = mode == APP_MODE_SHOW ? show(o, cache, &out) : list(o, cache, &out);
     akunu_cache_free(cache);
-    return cli_output_end(&out, code);
+    return app_output_end(&out, code);
 }

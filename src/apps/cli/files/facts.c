@@ -30,10 +30,10 @@ static void read_sizes(const struct akunu_file *file, struct cli_facts *out)
         uint64_t value = m.type == AKUNU_META_UINT                 ? m.unsigned_integer :
                          m.type == AKUNU_META_INT && m.integer > 0 ? (uint64_t)m.integer :
                                                                      0;
-        if (cli_ends_with(m.key, ".context_length") ||
-            cli_ends_with(m.key, "max_position_embeddings"))
+        if (app_ends_with(m.key, ".context_length") ||
+            app_ends_with(m.key, "max_position_embeddings"))
             out->context = value;
-        if (cli_ends_with(m.key, ".embedding_length") || strcmp(m.key, "hidden_size") == 0)
+        if (app_ends_with(m.key, ".embedding_length") || strcmp(m.key, "hidden_size") == 0)
             out->width = value;
     }
 }
@@ -47,13 +47,13 @@ int cli_read_facts(const struct akunu_file *file, struct cli_facts *out)
     size_t n_types = 0, best = 0;
     *out = (struct cli_facts){ .type = "" };
     if (akunu_file_get_info(file, &out->info, sizeof out->info) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     for (size_t i = 0; i < out->info.n_tensors; i++) {
         struct akunu_tensor_info t;
         uint64_t n = 1;
         size_t k = 0;
         if (akunu_file_get_tensor(file, i, &t, sizeof t) != AKUNU_OK)
-            return cli_fail_library();
+            return app_fail_library();
         for (unsigned d = 0; d < t.n_dims; d++)
             n *= t.shape[d];
         if (strcmp(out->info.format, "gguf") == 0)
@@ -69,19 +69,19 @@ int cli_read_facts(const struct akunu_file *file, struct cli_facts *out)
     }
     out->type = types[best].name;
     read_sizes(file, out);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 json_t *cli_json_known(uint64_t value)
 {
-    return value ? cli_json_unsigned(value) : json_null();
+    return value ? app_json_unsigned(value) : json_null();
 }
 
 json_t *cli_facts_json(const struct cli_facts *f, const char *path)
 {
     return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:o}", "path",
-                     cli_json_text(path, strlen(path)), "format", f->info.format, "architecture",
+                     app_json_text(path, strlen(path)), "format", f->info.format, "architecture",
                      f->info.architecture, "type", f->type, "bytes",
-                     cli_json_unsigned(f->info.bytes), "n_parameters",
+                     app_json_unsigned(f->info.bytes), "n_parameters",
                      cli_json_known(f->n_parameters), "context", cli_json_known(f->context));
 }

@@ -18,7 +18,7 @@ struct cli_facts {
     uint64_t width;        /* of the hidden states; 0: unknown */
 };
 
-/* Returns an exit code, after a message unless it is CLI_EXIT_OK. */
+/* Returns an exit code, after a message unless it is APP_EXIT_OK. */
 int cli_read_facts(const struct akunu_file *file, struct cli_facts *out);
 
 /* A number, or null for 0. */

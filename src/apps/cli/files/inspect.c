@@ -45,35 +45,35 @@ size_t cli_type_totals(const struct akunu_file *file, size_t n_tensors,
 int cli_tensor_hash(const struct akunu_file *file, size_t i, bool hashes, char *out)
 {
     out[0] = '\0';
-    if (cli_is_interrupted())
-        return CLI_EXIT_INTERRUPTED;
-    return hashes && akunu_file_sha256_f32(file, i, out) != AKUNU_OK ? cli_fail_library() :
-                                                                       CLI_EXIT_OK;
+    if (app_is_interrupted())
+        return APP_EXIT_INTERRUPTED;
+    return hashes && akunu_file_sha256_f32(file, i, out) != AKUNU_OK ? app_fail_library() :
+                                                                       APP_EXIT_OK;
 }
 
-int cli_inspect(const struct cli_options *o)
+int cli_inspect(const struct app_options *o)
 {
-    struct cli_output out = cli_output_stdout();
-    struct cli_remote_header header = { 0 };
+    struct app_output out = app_output_stdout();
+    struct app_remote_header header = { 0 };
     struct akunu_file *file = NULL;
     char *path = NULL;
-    int code = CLI_EXIT_OK;
-    if (o->model.name && cli_is_remote(o->model.name) && !o->output.sha256)
-        code = cli_remote_header(o, o->model.name, &header);
-    if (code == CLI_EXIT_OK && !header.path)
-        code = cli_model_path(o, o->model.name, &path);
-    if (code == CLI_EXIT_OK)
+    int code = APP_EXIT_OK;
+    if (o->model.name && app_is_remote(o->model.name) && !o->output.sha256)
+        code = app_remote_header(o, o->model.name, &header);
+    if (code == APP_EXIT_OK && !header.path)
+        code = app_model_path(o, o->model.name, &path);
+    if (code == APP_EXIT_OK)
         file = akunu_file_open_with(header.path ? header.path : path, o->model.override_kv.values);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         ; /* after a message */
     else if (!file)
-        code = cli_fail_library();
+        code = app_fail_library();
     else if (o->output.json)
         code = cli_inspect_json(file, o->output.sha256, &out);
     else
         code = cli_inspect_text(file, path ? path : header.shown, o->output.sha256, &out);
     akunu_file_free(file);
-    cli_remote_header_free(&header);
+    app_remote_header_free(&header);
     free(path);
-    return cli_output_end(&out, code);
+    return app_output_end(&out, code);
 }

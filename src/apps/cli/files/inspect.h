@@ -17,11 +17,11 @@ enum { CLI_MAX_TYPES = 64 };
 size_t cli_type_totals(const struct akunu_file *file, size_t n_tensors,
                        struct cli_type_total *totals);
 
-/* Both return an exit code, after a message unless it is CLI_EXIT_OK or CLI_EXIT_INTERRUPTED.
+/* Both return an exit code, after a message unless it is APP_EXIT_OK or APP_EXIT_INTERRUPTED.
  * `hashes`: print each tensor's SHA-256. */
 int cli_inspect_text(const struct akunu_file *file, const char *path, bool hashes,
-                     struct cli_output *out);
-int cli_inspect_json(const struct akunu_file *file, bool hashes, struct cli_output *out);
+                     struct app_output *out);
+int cli_inspect_json(const struct akunu_file *file, bool hashes, struct app_output *out);
 
 /* Hash of tensor i; "" if `hashes` is false. `out` holds 65 bytes. */
 int cli_tensor_hash(const struct akunu_file *file, size_t i, bool hashes, char *out);

@@ -13,8 +13,8 @@
 #include "apps/common/output.h"
 
 struct list {
-    const struct cli_options *options;
-    struct cli_output out;
+    const struct app_options *options;
+    struct app_output out;
     char *folder;
     struct akunu_cache *cache; /* NULL: it cannot be read */
     json_t *models;
@@ -39,14 +39,14 @@ static void print_unreadable(struct list *l, const char *name)
     const char *message = akunu_last_error();
     if (l->options->output.json) {
         json_array_append_new(l->models,
-                              json_pack("{s:o, s:o}", "name", cli_json_text(name, strlen(name)),
-                                        "error", cli_json_text(message, strlen(message))));
+                              json_pack("{s:o, s:o}", "name", app_json_text(name, strlen(name)),
+                                        "error", app_json_text(message, strlen(message))));
         return;
     }
-    cli_output_escaped(&l->out, name, strlen(name));
-    cli_output_text(&l->out, ": ");
-    cli_output_escaped(&l->out, message, strlen(message));
-    cli_output_text(&l->out, "\n");
+    app_output_escaped(&l->out, name, strlen(name));
+    app_output_text(&l->out, ": ");
+    app_output_escaped(&l->out, message, strlen(message));
+    app_output_text(&l->out, "\n");
 }
 
 static void print_model(struct list *l, const char *name, const char *path,
@@ -55,7 +55,7 @@ static void print_model(struct list *l, const char *name, const char *path,
     char used[32], context[24] = "-";
     int64_t when = last_used(l, path);
     if (l->options->output.json) {
-        json_t *value = json_pack("{s:o}", "name", cli_json_text(name, strlen(name)));
+        json_t *value = json_pack("{s:o}", "name", app_json_text(name, strlen(name)));
         json_t *facts = cli_facts_json(f, path);
         json_object_update(value, facts);
         json_decref(facts);
@@ -65,10 +65,10 @@ static void print_model(struct list *l, const char *name, const char *path,
     }
     if (f->context)
         snprintf(context, sizeof context, "%llu", (unsigned long long)f->context);
-    cli_format_age(when, used, sizeof used);
+    app_format_age(when, used, sizeof used);
     int width = 40 - (int)strlen(name);
-    cli_output_escaped(&l->out, name, strlen(name));
-    cli_output_format(&l->out, "%*s %9.1f MB  %-8s %8s  %s\n", width > 0 ? width : 0, "",
+    app_output_escaped(&l->out, name, strlen(name));
+    app_output_format(&l->out, "%*s %9.1f MB  %-8s %8s  %s\n", width > 0 ? width : 0, "",
                       (double)f->info.bytes / 1e6, f->type, context, used);
 }
 
@@ -78,26 +78,26 @@ static void list_one(const char *file_name, void *user)
     char *path = NULL, *name = strdup(file_name);
     struct akunu_file *file = NULL;
     struct cli_facts facts;
-    if (l->code != CLI_EXIT_OK)
+    if (l->code != APP_EXIT_OK)
         goto done;
     if (!name) {
-        l->code = cli_fail_memory();
+        l->code = app_fail_memory();
         goto done;
     }
     if (asprintf(&path, "%s/%s", l->folder, file_name) < 0) {
         path = NULL;
-        l->code = cli_fail_memory();
+        l->code = app_fail_memory();
         goto done;
     }
-    if (cli_ends_with(name, ".gguf"))
+    if (app_ends_with(name, ".gguf"))
         name[strlen(name) - strlen(".gguf")] = '\0';
     if (l->n++ == 0 && !l->options->output.json)
-        cli_output_format(&l->out, "%-40s %12s  %-8s %8s  %s\n", "name", "size", "type", "context",
+        app_output_format(&l->out, "%-40s %12s  %-8s %8s  %s\n", "name", "size", "type", "context",
                           "last used");
     file = akunu_file_open(path);
     if (!file)
         print_unreadable(l, name);
-    else if ((l->code = cli_read_facts(file, &facts)) == CLI_EXIT_OK)
+    else if ((l->code = cli_read_facts(file, &facts)) == APP_EXIT_OK)
         print_model(l, name, path, &facts);
 done:
     akunu_file_free(file);
@@ -105,31 +105,31 @@ done:
     free(name);
 }
 
-int cli_list(const struct cli_options *o)
+int cli_list(const struct app_options *o)
 {
     struct list l = { .options = o,
-                      .out = cli_output_stdout(),
-                      .folder = cli_models_folder(),
+                      .out = app_output_stdout(),
+                      .folder = app_models_folder(),
                       .cache = akunu_cache_open(o->load.cache_dir),
                       .models = json_array() };
     if (!l.models || !l.folder)
-        l.code = cli_fail_memory();
-    if (l.code == CLI_EXIT_OK) {
-        int code = cli_visit_models(list_one, &l);
-        l.code = l.code == CLI_EXIT_OK ? code : l.code;
+        l.code = app_fail_memory();
+    if (l.code == APP_EXIT_OK) {
+        int code = app_visit_models(list_one, &l);
+        l.code = l.code == APP_EXIT_OK ? code : l.code;
     }
-    if (l.code == CLI_EXIT_OK && o->output.json) {
-        json_t *value = json_pack("{s:o, s:O}", "folder", cli_json_text(l.folder, strlen(l.folder)),
+    if (l.code == APP_EXIT_OK && o->output.json) {
+        json_t *value = json_pack("{s:o, s:O}", "folder", app_json_text(l.folder, strlen(l.folder)),
                                   "models", l.models);
-        if (cli_json_print(&l.out, value))
-            cli_output_text(&l.out, "\n");
-    } else if (l.code == CLI_EXIT_OK && l.n == 0) {
-        cli_output_text(&l.out, "no models in ");
-        cli_output_escaped(&l.out, l.folder, strlen(l.folder));
-        cli_output_text(&l.out, "\n");
+        if (app_json_print(&l.out, value))
+            app_output_text(&l.out, "\n");
+    } else if (l.code == APP_EXIT_OK && l.n == 0) {
+        app_output_text(&l.out, "no models in ");
+        app_output_escaped(&l.out, l.folder, strlen(l.folder));
+        app_output_text(&l.out, "\n");
     }
     json_decref(l.models);
     akunu_cache_free(l.cache);
     free(l.folder);
-    return cli_output_end(&l.out, l.code);
+    return app_output_end(&l.out, l.code);
 }

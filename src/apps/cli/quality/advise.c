@@ -34,7 +34,7 @@ struct row {
 };
 
 struct work {
-    const struct cli_options *o;
+    const struct app_options *o;
     const char *path, *shown; /* of the model, for reading and in commands */
     struct cli_facts facts;
     struct akunu_advisor *advisor;
@@ -84,13 +84,13 @@ static int add_row(struct work *work, const char *type)
     struct row *row = &work->rows[work->n];
     *row = (struct row){ .is_source = !type };
     if (work->n == MAX_ROWS)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (akunu_advisor_get_advice(work->advisor, type, &row->advice, sizeof row->advice) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     rate(row);
     row->reason = choose_reason(work, row);
     work->n++;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* Best quality first, then the smaller one. */
@@ -106,14 +106,14 @@ static int compare_candidates(const void *a, const void *b)
 
 static int make_rows(struct work *work)
 {
-    struct cli_progress progress = cli_progress_begin();
+    struct app_progress progress = app_progress_begin();
     const char *type;
     int code = add_row(work, NULL);
-    for (size_t i = 0; code == CLI_EXIT_OK && (type = akunu_quantize_type_name(i)) != NULL; i++) {
-        cli_progress_show(&progress, "planning", (double)i / 32.0);
-        code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : add_row(work, type);
+    for (size_t i = 0; code == APP_EXIT_OK && (type = akunu_quantize_type_name(i)) != NULL; i++) {
+        app_progress_show(&progress, "planning", (double)i / 32.0);
+        code = app_is_interrupted() ? APP_EXIT_INTERRUPTED : add_row(work, type);
     }
-    cli_progress_end(&progress);
+    app_progress_end(&progress);
     qsort(work->rows, work->n, sizeof *work->rows, compare_candidates);
     return code;
 }
@@ -235,15 +235,15 @@ static const char *show_size(double bytes, char out[32])
     return out;
 }
 
-static void print_divergence(struct cli_output *out, double value)
+static void print_divergence(struct app_output *out, double value)
 {
     if (value < 0.0 || isinf(value))
-        cli_output_format(out, " %10s", "-");
+        app_output_format(out, " %10s", "-");
     else
-        cli_output_format(out, " %10.4f", value);
+        app_output_format(out, " %10.4f", value);
 }
 
-static void print_row(const struct work *work, const struct row *row, struct cli_output *out)
+static void print_row(const struct work *work, const struct row *row, struct app_output *out)
 {
     const struct akunu_advice *a = &row->advice;
     char name[MAX_NAME], size[32], memory[32], speed[32];
@@ -255,15 +255,15 @@ static void print_row(const struct work *work, const struct row *row, struct cli
         snprintf(speed, sizeof speed, "-");
     /* the ellipsis has three bytes and one column */
     int width = strchr(speed, '-') ? 15 : 17;
-    cli_output_format(out, "%s %-16s %9s %9s %*s", row == work->chosen ? "*" : " ", name,
+    app_output_format(out, "%s %-16s %9s %9s %*s", row == work->chosen ? "*" : " ", name,
                       show_size((double)a->file_bytes, size),
                       show_size((double)a->memory_bytes, memory), width, speed);
     print_divergence(out, a->needs_importance ? -1.0 : a->divergence);
     print_divergence(out, a->importance_divergence);
-    cli_output_text(out, "\n");
+    app_output_text(out, "\n");
 }
 
-static void print_left_out(const struct work *work, enum reason reason, struct cli_output *out)
+static void print_left_out(const struct work *work, enum reason reason, struct app_output *out)
 {
     char shown[32];
     bool any = false;
@@ -272,70 +272,70 @@ static void print_left_out(const struct work *work, enum reason reason, struct c
         if (row->reason != reason)
             continue;
         if (!any && reason == TOO_LARGE)
-            cli_output_format(out,
+            app_output_format(out,
                               "more than %s of memory: ", show_size((double)work->memory, shown));
         else if (!any && reason == TOO_SLOW)
-            cli_output_format(out,
+            app_output_format(out,
                               "slower than %g tokens/s: ", (double)work->o->quantize.min_speed);
         else if (!any)
-            cli_output_text(out, reason == NOT_SMALLER ? "not smaller than the model as it is: " :
+            app_output_text(out, reason == NOT_SMALLER ? "not smaller than the model as it is: " :
                                  reason == FEW_LEVELS  ? "for models trained with as few levels: " :
                                                          "for mixtures of experts: ");
-        cli_output_format(out, "%s%s", any ? ", " : "", row->advice.type);
+        app_output_format(out, "%s%s", any ? ", " : "", row->advice.type);
         if (row->is_source)
-            cli_output_text(out, " as it is");
+            app_output_text(out, " as it is");
         if (reason == TOO_LARGE)
-            cli_output_format(out, " (%s)", show_size((double)row->advice.memory_bytes, shown));
+            app_output_format(out, " (%s)", show_size((double)row->advice.memory_bytes, shown));
         if (reason == TOO_SLOW)
-            cli_output_format(out, " (%.1f)", row->advice.tokens_per_second);
+            app_output_format(out, " (%.1f)", row->advice.tokens_per_second);
         any = true;
     }
     if (any)
-        cli_output_text(out, "\n");
+        app_output_text(out, "\n");
 }
 
-static void print_commands(const struct work *work, struct cli_output *out)
+static void print_commands(const struct work *work, struct app_output *out)
 {
     const struct akunu_advice *a = &work->chosen->advice;
     json_t *commands = make_commands(work);
     char shown[32];
     if (work->chosen->is_source)
-        cli_output_text(out, "\nThe model as it is: nothing is to be made.\n");
+        app_output_text(out, "\nThe model as it is: nothing is to be made.\n");
     else
-        cli_output_text(out, "\n");
+        app_output_text(out, "\n");
     for (size_t i = 0; i < json_array_size(commands); i++)
-        cli_output_format(out, "%s\n", json_string_value(json_array_get(commands, i)));
+        app_output_format(out, "%s\n", json_string_value(json_array_get(commands, i)));
     json_decref(commands);
     if (!work->chosen->is_source && work->chosen->uses_importance &&
         !work->o->quantize.importance) {
         uint64_t source = 0;
         for (size_t i = 0; i < work->n; i++)
             source = work->rows[i].is_source ? work->rows[i].advice.memory_bytes : source;
-        cli_aside("the importance matrix is measured with the model as it is, which takes %s of "
+        app_aside("the importance matrix is measured with the model as it is, which takes %s of "
                   "memory; best on a text like those that the model is for (-f)",
                   show_size((double)source, shown));
     }
     if (a->requantizes)
-        cli_warn("the model is quantized already: quantizing it again loses more than the table "
+        app_warn("the model is quantized already: quantizing it again loses more than the table "
                  "says; take a source in floats if there is one");
 }
 
-static void print_text(const struct work *work, struct cli_output *out)
+static void print_text(const struct work *work, struct app_output *out)
 {
     const struct akunu_advice *any = &work->rows[0].advice;
     char memory[32], kv[32], scratch[32];
-    cli_output_format(out,
+    app_output_format(out,
                       "up to %s of memory; context of %u tokens: KV cache %s, passes and "
                       "vocabulary %s\n\n",
                       show_size((double)work->memory, memory), (unsigned)any->context,
                       show_size((double)any->kv_bytes, kv),
                       show_size((double)any->scratch_bytes, scratch));
-    cli_output_format(out, "  %-16s %9s %9s %15s %10s %10s\n", "type", "file", "memory", "tokens/s",
+    app_output_format(out, "  %-16s %9s %9s %15s %10s %10s\n", "type", "file", "memory", "tokens/s",
                       "KL", "KL imatrix");
     for (size_t i = 0; i < work->n; i++)
         if (work->rows[i].reason == KEPT)
             print_row(work, &work->rows[i], out);
-    cli_output_text(out, "\n");
+    app_output_text(out, "\n");
     for (int reason = TOO_LARGE; reason <= FOR_EXPERTS; reason++)
         print_left_out(work, (enum reason)reason, out);
     print_commands(work, out);
@@ -344,7 +344,7 @@ static void print_text(const struct work *work, struct cli_output *out)
 /* ---- JSON --------------------------------------------------------------- */
 static json_t *real_or_null(double value)
 {
-    return value < 0.0 || isinf(value) ? json_null() : cli_json_real(value);
+    return value < 0.0 || isinf(value) ? json_null() : app_json_real(value);
 }
 
 static json_t *row_json(const struct row *row)
@@ -352,37 +352,37 @@ static json_t *row_json(const struct row *row)
     const struct akunu_advice *a = &row->advice;
     return json_pack(
         "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "type",
-        a->type, "as_it_is", row->is_source, "file_bytes", cli_json_unsigned(a->file_bytes),
-        "memory_bytes", cli_json_unsigned(a->memory_bytes), "weight_bytes",
-        cli_json_unsigned(a->weight_bytes), "kv_bytes", cli_json_unsigned(a->kv_bytes),
-        "scratch_bytes", cli_json_unsigned(a->scratch_bytes), "token_weight_bytes",
-        cli_json_unsigned(a->token_weight_bytes), "tokens_per_second",
-        a->tokens_per_second > 0.0 ? cli_json_real(a->tokens_per_second) : json_null(),
+        a->type, "as_it_is", row->is_source, "file_bytes", app_json_unsigned(a->file_bytes),
+        "memory_bytes", app_json_unsigned(a->memory_bytes), "weight_bytes",
+        app_json_unsigned(a->weight_bytes), "kv_bytes", app_json_unsigned(a->kv_bytes),
+        "scratch_bytes", app_json_unsigned(a->scratch_bytes), "token_weight_bytes",
+        app_json_unsigned(a->token_weight_bytes), "tokens_per_second",
+        a->tokens_per_second > 0.0 ? app_json_real(a->tokens_per_second) : json_null(),
         "end_tokens_per_second",
-        a->tokens_per_second > 0.0 ? cli_json_real(a->end_tokens_per_second) : json_null(),
+        a->tokens_per_second > 0.0 ? app_json_real(a->end_tokens_per_second) : json_null(),
         "divergence", a->needs_importance ? json_null() : real_or_null(a->divergence),
         "importance_divergence", real_or_null(a->importance_divergence), "needs_importance",
         a->needs_importance, "requantizes", a->requantizes, "left_out",
         row->reason == KEPT ? json_null() : json_string(reason_names[row->reason]));
 }
 
-static void print_advice_json(const struct work *work, struct cli_output *out)
+static void print_advice_json(const struct work *work, struct app_output *out)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < work->n; i++)
         json_array_append_new(rows, row_json(&work->rows[i]));
     json_t *value = json_pack(
         "{s:o, s:o, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "model",
-        cli_json_text(work->shown, strlen(work->shown)), "memory", cli_json_unsigned(work->memory),
+        app_json_text(work->shown, strlen(work->shown)), "memory", app_json_unsigned(work->memory),
         "context", (int)work->rows[0].advice.context, "type_k",
-        cli_kv_type_name(work->o->session.k_type), "type_v",
-        cli_kv_type_name(work->o->session.v_type), "min_speed",
-        work->o->quantize.min_speed > 0.0f ? cli_json_real((double)work->o->quantize.min_speed) :
+        app_kv_type_name(work->o->session.k_type), "type_v",
+        app_kv_type_name(work->o->session.v_type), "min_speed",
+        work->o->quantize.min_speed > 0.0f ? app_json_real((double)work->o->quantize.min_speed) :
                                              json_null(),
         "recommended", work->chosen ? json_string(work->chosen->advice.type) : json_null(), "types",
         rows, "commands", make_commands(work));
-    if (cli_json_print(out, value))
-        cli_output_text(out, "\n");
+    if (app_json_print(out, value))
+        app_output_text(out, "\n");
 }
 
 /* ---- The command -------------------------------------------------------- */
@@ -402,13 +402,13 @@ static int fail_none(const struct work *work)
     }
     show_size((double)work->memory, memory);
     if (fastest)
-        return cli_fail("no type that fits into %s is expected to reach %g tokens/s: the fastest, "
+        return app_fail("no type that fits into %s is expected to reach %g tokens/s: the fastest, "
                         "%s, reaches %.1f",
                         memory, (double)work->o->quantize.min_speed, fastest->advice.type,
                         fastest->advice.tokens_per_second);
     if (!smallest)
-        return cli_fail("no type makes this model smaller");
-    return cli_fail(
+        return app_fail("no type makes this model smaller");
+    return app_fail(
         "nothing fits into %s: the smallest, %s, needs %s (weights %s, KV cache of %u "
         "tokens %s; -c, -ctk and -ctv make it smaller)",
         memory, smallest->advice.type, show_size((double)smallest->advice.memory_bytes, needed),
@@ -421,8 +421,8 @@ static int read_facts(struct work *work)
     struct akunu_meta m;
     struct akunu_chip chip;
     struct akunu_file *file = akunu_file_open_with(work->path, work->o->model.override_kv.values);
-    int code = file ? cli_read_facts(file, &work->facts) : cli_fail_library();
-    for (size_t i = 0; code == CLI_EXIT_OK && i < work->facts.info.n_metadata; i++)
+    int code = file ? cli_read_facts(file, &work->facts) : app_fail_library();
+    for (size_t i = 0; code == APP_EXIT_OK && i < work->facts.info.n_metadata; i++)
         if (akunu_file_get_meta(file, i, &m, sizeof m) == AKUNU_OK &&
             (strstr(m.key, "expert_count") || strstr(m.key, "num_experts") ||
              strstr(m.key, "num_local_experts")))
@@ -435,12 +435,12 @@ static int read_facts(struct work *work)
     return code;
 }
 
-static int print_advice(struct work *work, struct cli_output *out)
+static int print_advice(struct work *work, struct app_output *out)
 {
     struct akunu_advisor_params params;
     struct akunu_session_params session = work->o->session;
     int code = read_facts(work);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     if (session.context == 0)
         session.context = work->facts.context > 0 && work->facts.context < CONTEXT ?
@@ -452,8 +452,8 @@ static int print_advice(struct work *work, struct cli_output *out)
     params.ignore_keys = work->o->model.ignore_keys.values;
     params.cpu = work->o->load.cpu;
     work->advisor = akunu_advisor_new(work->path, &params);
-    code = work->advisor ? make_rows(work) : cli_fail_library();
-    if (code == CLI_EXIT_OK) {
+    code = work->advisor ? make_rows(work) : app_fail_library();
+    if (code == APP_EXIT_OK) {
         choose_type(work);
         if (work->o->output.json)
             print_advice_json(work, out);
@@ -466,25 +466,25 @@ static int print_advice(struct work *work, struct cli_output *out)
     return code;
 }
 
-int cli_advise(const struct cli_options *o)
+int cli_advise(const struct app_options *o)
 {
-    struct cli_output out = cli_output_stdout();
-    struct cli_remote_header header = { 0 };
+    struct app_output out = app_output_stdout();
+    struct app_remote_header header = { 0 };
     struct work *work = calloc(1, sizeof *work);
     char *path = NULL;
-    int code = work ? CLI_EXIT_OK : cli_fail_memory();
-    if (code == CLI_EXIT_OK && o->model.name && cli_is_remote(o->model.name))
-        code = cli_remote_header(o, o->model.name, &header);
-    if (code == CLI_EXIT_OK && !header.path)
-        code = cli_model_path(o, o->model.name, &path);
-    if (code == CLI_EXIT_OK) {
+    int code = work ? APP_EXIT_OK : app_fail_memory();
+    if (code == APP_EXIT_OK && o->model.name && app_is_remote(o->model.name))
+        code = app_remote_header(o, o->model.name, &header);
+    if (code == APP_EXIT_OK && !header.path)
+        code = app_model_path(o, o->model.name, &path);
+    if (code == APP_EXIT_OK) {
         work->o = o;
         work->path = header.path ? header.path : path;
         work->shown = header.path ? o->model.name : path;
         code = print_advice(work, &out);
     }
-    cli_remote_header_free(&header);
+    app_remote_header_free(&header);
     free(path);
     free(work);
-    return cli_output_end(&out, code);
+    return app_output_end(&out, code);
 }

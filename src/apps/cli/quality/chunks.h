@@ -14,15 +14,15 @@ struct cli_chunks {
 };
 
 /* Tokenizes the text; `flags` as for akunu_tokenizer_encode. Returns an exit code, after a message
- * unless it is CLI_EXIT_OK; a text of less than one chunk is CLI_EXIT_FAILURE. Free out->ids in any
+ * unless it is APP_EXIT_OK; a text of less than one chunk is APP_EXIT_FAILURE. Free out->ids in any
  * case. */
-int cli_read_chunks(const struct cli_model_session *loaded, const struct cli_text *text,
+int cli_read_chunks(const struct app_model_session *loaded, const struct app_text *text,
                     unsigned flags, size_t size, struct cli_chunks *out);
 
 /* n chunks of a text that the model writes itself (own_text.c), with a session of their own. As
  * cli_read_chunks. */
-int cli_write_own_chunks(const struct cli_options *o, struct cli_model_session *loaded, size_t size,
-                         size_t n, struct cli_progress *progress, struct cli_chunks *out);
+int cli_write_own_chunks(const struct app_options *o, struct app_model_session *loaded, size_t size,
+                         size_t n, struct app_progress *progress, struct cli_chunks *out);
 
 /* The tokens of chunk i, each of which is taken once. */
 const akunu_token *cli_get_chunk(struct cli_chunks *chunks, size_t i);

@@ -146,7 +146,7 @@ int cli_divergence_summarize(const struct cli_scored *scored, size_t n, struct c
     enum { STRIDE = sizeof *scored };
     double *values = malloc(n * sizeof *values);
     if (!values)
-        return cli_fail_memory();
+        return app_fail_memory();
     *out = (struct cli_divergence){
         .n = n,
         .perplexity = cli_perplexity_of(&scored->nll, n, STRIDE),
@@ -167,39 +167,39 @@ int cli_divergence_summarize(const struct cli_scored *scored, size_t n, struct c
     out->kl_999 = quantile_of(values, n, 0.999);
     out->kl_max = values[n - 1];
     free(values);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* ---- Printing ----------------------------------------------------------- */
-void cli_divergence_print(const struct cli_divergence *d, struct cli_output *out)
+void cli_divergence_print(const struct cli_divergence *d, struct app_output *out)
 {
-    cli_output_format(out, "perplexity of the base: %.4f ± %.4f\n", d->base_perplexity.value,
+    app_output_format(out, "perplexity of the base: %.4f ± %.4f\n", d->base_perplexity.value,
                       d->base_perplexity.error);
-    cli_output_format(out, "change of perplexity: %+.3f ± %.3f %%\n",
+    app_output_format(out, "change of perplexity: %+.3f ± %.3f %%\n",
                       100.0 * (d->ratio.value - 1.0), 100.0 * d->ratio.error);
-    cli_output_format(out, "KL median %.6f, 90 %% %.6f, 99 %% %.6f, 99.9 %% %.6f, maximum %.6f\n",
+    app_output_format(out, "KL median %.6f, 90 %% %.6f, 99 %% %.6f, 99.9 %% %.6f, maximum %.6f\n",
                       d->kl_median, d->kl_90, d->kl_99, d->kl_999, d->kl_max);
-    cli_output_format(out, "top-1: %.3f ± %.3f %%\n", 100.0 * d->top_1.value,
+    app_output_format(out, "top-1: %.3f ± %.3f %%\n", 100.0 * d->top_1.value,
                       100.0 * d->top_1.error);
-    cli_output_format(out, "top-5: %.3f ± %.3f %%\n", 100.0 * d->top_5.value,
+    app_output_format(out, "top-5: %.3f ± %.3f %%\n", 100.0 * d->top_5.value,
                       100.0 * d->top_5.error);
-    cli_output_format(out, "KL: %.6f ± %.6f, top-1 %.3f %%\n", d->kl.value, d->kl.error,
+    app_output_format(out, "KL: %.6f ± %.6f, top-1 %.3f %%\n", d->kl.value, d->kl.error,
                       100.0 * d->top_1.value);
 }
 
 static json_t *estimate(const char *name, struct cli_estimate e)
 {
-    return json_pack("{s:o, s:o}", name, cli_json_real(e.value), "error", cli_json_real(e.error));
+    return json_pack("{s:o, s:o}", name, app_json_real(e.value), "error", app_json_real(e.error));
 }
 
 void cli_divergence_json(const struct cli_divergence *d, json_t *object)
 {
     json_t *kl = estimate("mean", d->kl);
-    json_object_set_new(kl, "median", cli_json_real(d->kl_median));
-    json_object_set_new(kl, "p90", cli_json_real(d->kl_90));
-    json_object_set_new(kl, "p99", cli_json_real(d->kl_99));
-    json_object_set_new(kl, "p999", cli_json_real(d->kl_999));
-    json_object_set_new(kl, "max", cli_json_real(d->kl_max));
+    json_object_set_new(kl, "median", app_json_real(d->kl_median));
+    json_object_set_new(kl, "p90", app_json_real(d->kl_90));
+    json_object_set_new(kl, "p99", app_json_real(d->kl_99));
+    json_object_set_new(kl, "p999", app_json_real(d->kl_999));
+    json_object_set_new(kl, "max", app_json_real(d->kl_max));
     json_object_set_new(object, "base", estimate("perplexity", d->base_perplexity));
     json_object_set_new(object, "ratio", estimate("perplexity", d->ratio));
     json_object_set_new(object, "kl", kl);

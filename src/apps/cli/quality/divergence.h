@@ -49,11 +49,11 @@ struct cli_estimate cli_mean(const double *values, size_t n, size_t stride);
 struct cli_estimate cli_perplexity_of(const double *nll, size_t n, size_t stride);
 
 /* Fills *out from n ≥ 1 positions. Returns an exit code, after a message unless it is
- * CLI_EXIT_OK. */
+ * APP_EXIT_OK. */
 int cli_divergence_summarize(const struct cli_scored *scored, size_t n, struct cli_divergence *out);
 
 /* Prints the lines after that of the perplexity; and adds their members to an object. */
-void cli_divergence_print(const struct cli_divergence *d, struct cli_output *out);
+void cli_divergence_print(const struct cli_divergence *d, struct app_output *out);
 void cli_divergence_json(const struct cli_divergence *d, json_t *object);
 
 #endif

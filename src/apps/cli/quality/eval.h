@@ -36,13 +36,13 @@ struct cli_questions {
 
 /* ---- Reading: eval_forms.c ---------------------------------------------- */
 /* Reads a file with a JSON object per line; limit 0: all lines. Returns an exit code, after a
- * message unless it is CLI_EXIT_OK. Call cli_questions_free in any case. */
+ * message unless it is APP_EXIT_OK. Call cli_questions_free in any case. */
 int cli_questions_read(const char *path, size_t limit, struct cli_questions *out);
 void cli_questions_free(struct cli_questions *questions);
 
 /* ---- Scoring: eval_score.c ---------------------------------------------- */
 /* Loads the model of -m and sets the log-likelihood of every choice. */
-int cli_questions_score(const struct cli_options *options, struct cli_questions *questions);
+int cli_questions_score(const struct app_options *options, struct cli_questions *questions);
 
 /* ---- Results: eval_results.c -------------------------------------------- */
 /* What was chosen in a question, by log-likelihood, and by it per character. */
@@ -64,8 +64,8 @@ int cli_results_read(const char *path, const struct cli_questions *questions,
                      struct cli_outcome **out);
 
 /* Prints accuracies, and the difference to `base` unless it is NULL. */
-void cli_results_print(const struct cli_options *options, const struct cli_questions *questions,
+void cli_results_print(const struct app_options *options, const struct cli_questions *questions,
                        const struct cli_outcome *outcomes, const struct cli_outcome *base,
-                       struct cli_output *out);
+                       struct app_output *out);
 
 #endif

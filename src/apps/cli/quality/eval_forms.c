@@ -35,7 +35,7 @@ static const char *member_text(const struct row *row, const char *key)
     const json_t *value = json_object_get(row->object, key);
     const char *text = json_string_value(value);
     if (!text)
-        cli_fail("%s:%zu: \"%s\" is %s; expected a string", row->path, row->line, key,
+        app_fail("%s:%zu: \"%s\" is %s; expected a string", row->path, row->line, key,
                  type_name(value));
     return text;
 }
@@ -46,16 +46,16 @@ static int texts_of(const struct row *row, const json_t *list, const char *name,
 {
     *n = json_array_size(list);
     if (!json_is_array(list) || *n < 2 || *n > CLI_CHOICES_MAX)
-        return cli_fail("%s:%zu: \"%s\" is %s of %zu; expected a list of 2 to %d strings",
+        return app_fail("%s:%zu: \"%s\" is %s of %zu; expected a list of 2 to %d strings",
                         row->path, row->line, name, type_name(list), *n, CLI_CHOICES_MAX);
     for (size_t i = 0; i < *n; i++) {
         texts[i] = json_string_value(json_array_get(list, i));
         if (!texts[i] || !*texts[i])
-            return cli_fail("%s:%zu: \"%s\": choice %zu is %s; expected a string that is not empty",
+            return app_fail("%s:%zu: \"%s\": choice %zu is %s; expected a string that is not empty",
                             row->path, row->line, name, i + 1,
                             texts[i] ? "empty" : type_name(json_array_get(list, i)));
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* The index of the right choice: a number or its digits, from `first` on, or a letter from A. */
@@ -65,19 +65,19 @@ static int answer_of(const struct row *row, const char *key, int64_t first)
     const char *text = json_string_value(value);
     size_t n = row->question->n_choices;
     int64_t answer = json_is_integer(value) ? json_integer_value(value) : -1;
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     if (text && text[0] >= 'A' && text[0] <= 'Z' && !text[1])
         answer = text[0] - 'A' + first;
-    else if (text && !cli_parse_int(text, &answer))
+    else if (text && !app_parse_int(text, &answer))
         answer = -1;
     if (answer < first || (uint64_t)(answer - first) >= n)
-        return cli_fail("%s:%zu: \"%s\" is %s%s; expected which of the %zu choices is right, %lld "
+        return app_fail("%s:%zu: \"%s\" is %s%s; expected which of the %zu choices is right, %lld "
                         "to %lld (the public test sets of some tasks have no answers)",
                         row->path, row->line, key, text ? "the string " : type_name(value),
-                        text ? cli_show_text(text, shown) : "", n, (long long)first,
+                        text ? app_show_text(text, shown) : "", n, (long long)first,
                         (long long)first + (long long)n - 1);
     row->question->answer = (size_t)(answer - first);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* ---- Building ----------------------------------------------------------- */
@@ -96,16 +96,16 @@ static int add_choice(struct row *row, char *context, const char *text)
     *choice = (struct cli_choice){ .context = context, .n_chars = count_chars(text) };
     if (!context || asprintf(&choice->text, " %s", text) < 0) {
         choice->text = NULL;
-        return cli_fail_memory();
+        return app_fail_memory();
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* Adds choices that share a context, which is taken. */
 static int add_choices(struct row *row, char *context, const char *const *texts, size_t n)
 {
-    int code = context ? CLI_EXIT_OK : cli_fail_memory();
-    for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
+    int code = context ? APP_EXIT_OK : app_fail_memory();
+    for (size_t i = 0; code == APP_EXIT_OK && i < n; i++)
         code = add_choice(row, strdup(context), texts[i]);
     free(context);
     return code;
@@ -143,10 +143,10 @@ static int plain_context(struct row *row)
     size_t n;
     int code = context ?
                    texts_of(row, json_object_get(row->object, "choices"), "choices", texts, &n) :
-                   CLI_EXIT_FAILURE;
-    if (code == CLI_EXIT_OK)
+                   APP_EXIT_FAILURE;
+    if (code == APP_EXIT_OK)
         code = add_choices(row, strdup(context), texts, n);
-    return code == CLI_EXIT_OK ? answer_of(row, "answer", 0) : code;
+    return code == APP_EXIT_OK ? answer_of(row, "answer", 0) : code;
 }
 
 static int plain_question(struct row *row)
@@ -155,10 +155,10 @@ static int plain_question(struct row *row)
     size_t n;
     int code = question ?
                    texts_of(row, json_object_get(row->object, "choices"), "choices", texts, &n) :
-                   CLI_EXIT_FAILURE;
-    if (code == CLI_EXIT_OK)
+                   APP_EXIT_FAILURE;
+    if (code == APP_EXIT_OK)
         code = add_choices(row, join_three("Question: ", question, "\nAnswer:"), texts, n);
-    return code == CLI_EXIT_OK ? answer_of(row, "answer", 0) : code;
+    return code == APP_EXIT_OK ? answer_of(row, "answer", 0) : code;
 }
 
 /* Choices with labels, of which "answerKey" has one. */
@@ -166,29 +166,29 @@ static int labeled(struct row *row, const char *before, const char *question, co
 {
     const char *texts[CLI_CHOICES_MAX], *labels[CLI_CHOICES_MAX], *key;
     const json_t *choices = json_object_get(row->object, "choices");
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     size_t n, n_labels;
     int code = question ?
                    texts_of(row, json_object_get(choices, "text"), "choices.text", texts, &n) :
-                   CLI_EXIT_FAILURE;
-    if (code == CLI_EXIT_OK)
+                   APP_EXIT_FAILURE;
+    if (code == APP_EXIT_OK)
         code = texts_of(row, json_object_get(choices, "label"), "choices.label", labels, &n_labels);
-    if (code == CLI_EXIT_OK && n_labels != n)
-        code = cli_fail("%s:%zu: %zu choices and %zu labels", row->path, row->line, n, n_labels);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK && n_labels != n)
+        code = app_fail("%s:%zu: %zu choices and %zu labels", row->path, row->line, n, n_labels);
+    if (code == APP_EXIT_OK)
         code = add_choices(row, join_three(before, question, after), texts, n);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     key = member_text(row, "answerKey");
     if (!key)
-        return CLI_EXIT_FAILURE;
+        return APP_EXIT_FAILURE;
     for (size_t i = 0; i < n; i++)
         if (strcmp(labels[i], key + strspn(key, " ")) == 0) {
             row->question->answer = i;
-            return CLI_EXIT_OK;
+            return APP_EXIT_OK;
         }
-    return cli_fail("%s:%zu: \"answerKey\" is \"%s\", and no choice has that label", row->path,
-                    row->line, cli_show_text(key, shown));
+    return app_fail("%s:%zu: \"answerKey\" is \"%s\", and no choice has that label", row->path,
+                    row->line, app_show_text(key, shown));
 }
 
 static int arc(struct row *row)
@@ -252,24 +252,24 @@ static int hellaswag(struct row *row)
     char *second = b ? strdup(b) : NULL, *context = NULL;
     size_t n;
     if (!b)
-        return CLI_EXIT_FAILURE;
+        return APP_EXIT_FAILURE;
     if (second)
         capitalize(second);
     if (!second || asprintf(&context, "%s: %s %s", activity, a, second) < 0)
         context = NULL;
     free(second);
-    int code = context ? CLI_EXIT_OK : cli_fail_memory();
-    if (code == CLI_EXIT_OK)
+    int code = context ? APP_EXIT_OK : app_fail_memory();
+    if (code == APP_EXIT_OK)
         code = texts_of(row, json_object_get(row->object, "endings"), "endings", texts, &n);
     if (context)
         clean(context);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++) {
+    for (size_t i = 0; code == APP_EXIT_OK && i < n; i++) {
         char *ending = strdup(texts[i]);
-        code = ending ? add_choice(row, strdup(context), clean(ending)) : cli_fail_memory();
+        code = ending ? add_choice(row, strdup(context), clean(ending)) : app_fail_memory();
         free(ending);
     }
     free(context);
-    return code == CLI_EXIT_OK ? answer_of(row, "label", 0) : code;
+    return code == APP_EXIT_OK ? answer_of(row, "label", 0) : code;
 }
 
 static int piqa(struct row *row)
@@ -279,9 +279,9 @@ static int piqa(struct row *row)
                *b = a ? member_text(row, "sol2") : NULL;
     const char *const texts[] = { a, b };
     if (!b)
-        return CLI_EXIT_FAILURE;
+        return APP_EXIT_FAILURE;
     int code = add_choices(row, join_three("Question: ", goal, "\nAnswer:"), texts, 2);
-    return code == CLI_EXIT_OK ? answer_of(row, "label", 0) : code;
+    return code == APP_EXIT_OK ? answer_of(row, "label", 0) : code;
 }
 
 /* The text after the gap is scored, given the text before it with either option in the gap. */
@@ -292,19 +292,19 @@ static int winogrande(struct row *row)
                *b = a ? member_text(row, "option2") : NULL;
     const char *const options[] = { a, b };
     if (!b)
-        return CLI_EXIT_FAILURE;
+        return APP_EXIT_FAILURE;
     const char *gap = strchr(sentence, '_');
     if (!gap)
-        return cli_fail("%s:%zu: \"sentence\" has no _ where the options go", row->path, row->line);
+        return app_fail("%s:%zu: \"sentence\" has no _ where the options go", row->path, row->line);
     char *before = strndup(sentence, (size_t)(gap - sentence)), *after = strdup(gap + 1);
-    int code = before && after ? CLI_EXIT_OK : cli_fail_memory();
-    if (code == CLI_EXIT_OK)
+    int code = before && after ? APP_EXIT_OK : app_fail_memory();
+    if (code == APP_EXIT_OK)
         strip_spaces(after);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < 2; i++)
+    for (size_t i = 0; code == APP_EXIT_OK && i < 2; i++)
         code = add_choice(row, join_three(before, options[i], ""), after);
     free(before);
     free(after);
-    return code == CLI_EXIT_OK ? answer_of(row, "answer", 1) : code;
+    return code == APP_EXIT_OK ? answer_of(row, "answer", 1) : code;
 }
 
 /* The context of MMLU: subject, question, choices with letters. To be freed. */
@@ -336,16 +336,16 @@ static int mmlu(struct row *row)
     size_t n;
     int code = question ?
                    texts_of(row, json_object_get(row->object, "choices"), "choices", texts, &n) :
-                   CLI_EXIT_FAILURE;
-    if (code == CLI_EXIT_OK && n > sizeof letters / sizeof *letters)
-        code = cli_fail("%s:%zu: %zu choices; MMLU has letters for %zu", row->path, row->line, n,
+                   APP_EXIT_FAILURE;
+    if (code == APP_EXIT_OK && n > sizeof letters / sizeof *letters)
+        code = app_fail("%s:%zu: %zu choices; MMLU has letters for %zu", row->path, row->line, n,
                         sizeof letters / sizeof *letters);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     char *copy = strdup(question);
     code = add_choices(row, copy ? mmlu_context(subject, copy, texts, n) : NULL, letters, n);
     free(copy);
-    return code == CLI_EXIT_OK ? answer_of(row, "answer", 0) : code;
+    return code == APP_EXIT_OK ? answer_of(row, "answer", 0) : code;
 }
 
 /* The first one whose keys a line has is its form. */
@@ -376,7 +376,7 @@ static bool has_keys(const json_t *object, const struct form *form)
 /* "a, b, c": the keys of the line, and those of all forms. */
 static int fail_keys(const struct row *row)
 {
-    char found[CLI_SHOWN_BYTES], all[1024] = "", expected[1024] = "";
+    char found[APP_SHOWN_BYTES], all[1024] = "", expected[1024] = "";
     const char *key;
     json_t *value;
     size_t n = 0;
@@ -391,8 +391,8 @@ static int fail_keys(const struct row *row)
                                   i > 0 ? "; " :
                                           "",
                                   forms[i].keys[k]);
-    return cli_fail("%s:%zu: no known form of a question: its keys are %s; expected one of: %s",
-                    row->path, row->line, *all ? cli_show_text(all, found) : "none", expected);
+    return app_fail("%s:%zu: no known form of a question: its keys are %s; expected one of: %s",
+                    row->path, row->line, *all ? app_show_text(all, found) : "none", expected);
 }
 
 /* Gives back what fewer choices than the maximum do not need. */
@@ -407,7 +407,7 @@ static void shrink(struct cli_question *question)
 static int read_row(struct row *row)
 {
     if (!json_is_object(row->object))
-        return cli_fail("%s:%zu: the line is %s; expected an object", row->path, row->line,
+        return app_fail("%s:%zu: the line is %s; expected an object", row->path, row->line,
                         type_name(row->object));
     for (size_t i = 0; i < N_FORMS; i++)
         if (has_keys(row->object, &forms[i])) {
@@ -415,7 +415,7 @@ static int read_row(struct row *row)
             row->question->line = row->line;
             row->question->choices = calloc(CLI_CHOICES_MAX, sizeof *row->question->choices);
             if (!row->question->choices)
-                return cli_fail_memory();
+                return app_fail_memory();
             int code = forms[i].build(row);
             shrink(row->question);
             return code;
@@ -431,7 +431,7 @@ static struct cli_question *add_question(struct cli_questions *questions)
         size_t capacity = n > 0 ? 2 * n : 1;
         struct cli_question *larger = realloc(questions->list, capacity * sizeof *larger);
         if (!larger) {
-            cli_fail_memory();
+            app_fail_memory();
             return NULL;
         }
         questions->list = larger;
@@ -445,24 +445,24 @@ static int read_line(struct cli_questions *questions, size_t line, const char *t
 {
     json_error_t error;
     struct row row = { .path = questions->path, .line = line };
-    row.object = cli_json_read(text, n, JSON_DECODE_ANY, CLI_JSON_PYTHON, &error);
+    row.object = app_json_read(text, n, JSON_DECODE_ANY, APP_JSON_PYTHON, &error);
     if (!row.object)
-        return cli_fail("%s:%zu: no valid JSON: %s", questions->path, line, error.text);
+        return app_fail("%s:%zu: no valid JSON: %s", questions->path, line, error.text);
     row.question = add_question(questions);
-    int code = row.question ? read_row(&row) : CLI_EXIT_MEMORY;
+    int code = row.question ? read_row(&row) : APP_EXIT_MEMORY;
     json_decref(row.object);
     return code;
 }
 
 int cli_questions_read(const char *path, size_t limit, struct cli_questions *out)
 {
-    struct cli_text text;
+    struct app_text text;
     *out = (struct cli_questions){ .path = path };
-    int code = cli_read_file("--tasks", path, &text);
-    if (code != CLI_EXIT_OK)
+    int code = app_read_file("--tasks", path, &text);
+    if (code != APP_EXIT_OK)
         return code;
     size_t line = 0;
-    for (size_t at = 0; code == CLI_EXIT_OK && at < text.n && (limit == 0 || out->n < limit);) {
+    for (size_t at = 0; code == APP_EXIT_OK && at < text.n && (limit == 0 || out->n < limit);) {
         const char *from = text.bytes + at, *end = memchr(from, '\n', text.n - at);
         size_t n = end ? (size_t)(end - from) : text.n - at, first = 0;
         line++;
@@ -473,8 +473,8 @@ int cli_questions_read(const char *path, size_t limit, struct cli_questions *out
             code = read_line(out, line, from, n);
     }
     free(text.bytes);
-    if (code == CLI_EXIT_OK && out->n == 0)
-        code = cli_fail("%s: no questions", path);
+    if (code == APP_EXIT_OK && out->n == 0)
+        code = app_fail("%s: no questions", path);
     return code;
 }
 

@@ -41,7 +41,7 @@ struct cli_outcome *cli_outcomes_of(const struct cli_questions *questions)
 {
     struct cli_outcome *outcomes = calloc(questions->n, sizeof *outcomes);
     if (!outcomes)
-        cli_fail_memory();
+        app_fail_memory();
     for (size_t i = 0; outcomes && i < questions->n; i++) {
         double logprobs[CLI_CHOICES_MAX];
         const struct cli_question *q = &questions->list[i];
@@ -60,7 +60,7 @@ static json_t *question_json(const struct cli_question *q)
         const struct cli_choice *c = &q->choices[k];
         json_array_append_new(choices,
                               json_pack("{s:s, s:s, s:o, s:I}", "context", c->context, "text",
-                                        c->text, "logprob", cli_json_real(c->logprob), "tokens",
+                                        c->text, "logprob", app_json_real(c->logprob), "tokens",
                                         (json_int_t)(c->n - c->n_context)));
     }
     return json_pack("{s:s, s:I, s:I, s:o}", "form", q->form, "line", (json_int_t)q->line, "answer",
@@ -71,13 +71,13 @@ int cli_results_write(const char *path, const struct cli_questions *questions)
 {
     struct cli_new_file file = { 0 };
     int code = cli_new_file_begin("--save", path, &file);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < questions->n; i++) {
+    for (size_t i = 0; code == APP_EXIT_OK && i < questions->n; i++) {
         json_t *object = question_json(&questions->list[i]);
         errno = 0;
         if (!object)
-            code = cli_fail_memory();
+            code = app_fail_memory();
         else if (json_dumpf(object, file.file, JSON_COMPACT) != 0 || fputc('\n', file.file) == EOF)
-            code = cli_fail("cannot write --save %s: %s", path, strerror(errno ? errno : EIO));
+            code = app_fail("cannot write --save %s: %s", path, strerror(errno ? errno : EIO));
         json_decref(object);
     }
     return cli_new_file_end(&file, code);
@@ -127,31 +127,31 @@ static int read_result(const char *path, const struct cli_questions *questions, 
     const struct cli_question *q = &questions->list[i];
     json_t *line = json_loadb(bytes, n, 0, &error);
     if (!line)
-        return cli_fail("%s:%zu: no valid JSON: %s", path, i + 1, error.text);
+        return app_fail("%s:%zu: no valid JSON: %s", path, i + 1, error.text);
     bool is_same = read_logprobs(line, q, logprobs);
     json_decref(line);
     if (!is_same)
-        return cli_fail("%s:%zu: no result of the question of %s:%zu; expected results of the same "
+        return app_fail("%s:%zu: no result of the question of %s:%zu; expected results of the same "
                         "questions, as --save writes them",
                         path, i + 1, questions->path, q->line);
     *out = outcome_of(q, logprobs);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 int cli_results_read(const char *path, const struct cli_questions *questions,
                      struct cli_outcome **out)
 {
-    struct cli_text text;
-    int code = cli_read_file("--base", path, &text);
-    if (code != CLI_EXIT_OK)
+    struct app_text text;
+    int code = app_read_file("--base", path, &text);
+    if (code != APP_EXIT_OK)
         return code;
     *out = calloc(questions->n, sizeof **out);
-    code = *out ? CLI_EXIT_OK : cli_fail_memory();
+    code = *out ? APP_EXIT_OK : app_fail_memory();
     size_t at = 0;
-    for (size_t i = 0; code == CLI_EXIT_OK && i < questions->n; i++) {
+    for (size_t i = 0; code == APP_EXIT_OK && i < questions->n; i++) {
         const char *from = text.bytes + at, *end = memchr(from, '\n', text.n - at);
         if (!end) {
-            code = cli_fail("%s: results of %zu questions; %s has %zu", path, i, questions->path,
+            code = app_fail("%s: results of %zu questions; %s has %zu", path, i, questions->path,
                             questions->n);
             break;
         }
@@ -185,14 +185,14 @@ static json_t *accuracy_json(const struct cli_outcome *outcomes, const struct cl
 {
     struct cli_estimate plain = mean_of(outcomes, base, n, false);
     struct cli_estimate normalized = mean_of(outcomes, base, n, true);
-    return json_pack("{s:o, s:o, s:o, s:o}", "accuracy", cli_json_real(plain.value), "error",
-                     cli_json_real(plain.error), "normalized_accuracy",
-                     cli_json_real(normalized.value), "normalized_error",
-                     cli_json_real(normalized.error));
+    return json_pack("{s:o, s:o, s:o, s:o}", "accuracy", app_json_real(plain.value), "error",
+                     app_json_real(plain.error), "normalized_accuracy",
+                     app_json_real(normalized.value), "normalized_error",
+                     app_json_real(normalized.error));
 }
 
 static void print_results_json(const struct cli_outcome *outcomes, const struct cli_outcome *base,
-                               size_t n, struct cli_output *out)
+                               size_t n, struct app_output *out)
 {
     json_t *value = accuracy_json(outcomes, NULL, n);
     json_object_set_new(value, "questions", json_integer((json_int_t)n));
@@ -200,27 +200,27 @@ static void print_results_json(const struct cli_outcome *outcomes, const struct 
         json_object_set_new(value, "base", accuracy_json(base, NULL, n));
         json_object_set_new(value, "difference", accuracy_json(outcomes, base, n));
     }
-    cli_json_print(out, value);
-    cli_output_text(out, "\n");
+    app_json_print(out, value);
+    app_output_text(out, "\n");
 }
 
-static void print_accuracy(struct cli_output *out, const char *what, struct cli_estimate e)
+static void print_accuracy(struct app_output *out, const char *what, struct cli_estimate e)
 {
-    cli_output_format(out, "%s: %.4f ± %.4f", what, e.value, e.error);
+    app_output_format(out, "%s: %.4f ± %.4f", what, e.value, e.error);
 }
 
 /* Two lines about the base: its accuracy, and the difference to it. */
-static void print_base(struct cli_output *out, const char *what, struct cli_estimate base,
+static void print_base(struct app_output *out, const char *what, struct cli_estimate base,
                        struct cli_estimate difference)
 {
-    cli_output_format(out, "%s of the base: %.4f ± %.4f\n", what, base.value, base.error);
-    cli_output_format(out, "%s, difference to it: %+.4f ± %.4f\n", what, difference.value,
+    app_output_format(out, "%s of the base: %.4f ± %.4f\n", what, base.value, base.error);
+    app_output_format(out, "%s, difference to it: %+.4f ± %.4f\n", what, difference.value,
                       difference.error);
 }
 
-void cli_results_print(const struct cli_options *o, const struct cli_questions *questions,
+void cli_results_print(const struct app_options *o, const struct cli_questions *questions,
                        const struct cli_outcome *outcomes, const struct cli_outcome *base,
-                       struct cli_output *out)
+                       struct app_output *out)
 {
     size_t n = questions->n;
     if (o->output.json) {
@@ -235,5 +235,5 @@ void cli_results_print(const struct cli_options *o, const struct cli_questions *
     }
     print_accuracy(out, "normalized accuracy", mean_of(outcomes, NULL, n, true));
     print_accuracy(out, "\naccuracy", mean_of(outcomes, NULL, n, false));
-    cli_output_format(out, " (%zu question%s)\n", n, n == 1 ? "" : "s");
+    app_output_format(out, " (%zu question%s)\n", n, n == 1 ? "" : "s");
 }

@@ -12,23 +12,23 @@ enum { OWN_CHUNKS = 8 };
 
 /* A run. */
 struct work {
-    const struct cli_options *o;
-    struct cli_model_session loaded;
+    const struct app_options *o;
+    struct app_model_session loaded;
     struct akunu_importance *importance;
     struct cli_chunks chunks;
     size_t first, end, saved; /* chunks of the text; those before `saved` are in the file */
-    struct cli_progress progress;
+    struct app_progress progress;
     bool overwrite;
 };
 
 static bool is_cancelled(void *user)
 {
     (void)user;
-    return cli_is_interrupted();
+    return app_is_interrupted();
 }
 
 /* A file that is read may be replaced. */
-static bool may_overwrite(const struct cli_options *o)
+static bool may_overwrite(const struct app_options *o)
 {
     for (size_t i = 0; i < o->collect.files.n; i++)
         if (strcmp(o->collect.files.values[i], o->output.path) == 0)
@@ -38,7 +38,7 @@ static bool may_overwrite(const struct cli_options *o)
 
 static int create_importance(struct work *work)
 {
-    const struct cli_options *o = work->o;
+    const struct app_options *o = work->o;
     struct akunu_importance_params params;
     akunu_importance_params_default(&params, sizeof params);
     params.output = o->collect.process_output;
@@ -46,32 +46,32 @@ static int create_importance(struct work *work)
     params.dataset = o->collect.own_text ? "own text" : o->prompt.file;
     work->importance = akunu_importance_new(work->loaded.model, &params);
     if (!work->importance)
-        return cli_fail_library();
+        return app_fail_library();
     for (size_t i = 0; i < o->collect.files.n; i++)
         if (akunu_importance_read(work->importance, o->collect.files.values[i]) != AKUNU_OK)
-            return cli_fail_library();
-    return CLI_EXIT_OK;
+            return app_fail_library();
+    return APP_EXIT_OK;
 }
 
 static int save(struct work *work, size_t n_chunks)
 {
     if (akunu_importance_write(work->importance, work->o->output.path, work->overwrite) !=
         AKUNU_OK) {
-        cli_progress_end(&work->progress);
-        return cli_fail_library();
+        app_progress_end(&work->progress);
+        return app_fail_library();
     }
     work->overwrite = true;
     work->saved = n_chunks;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 static int end_interrupted(struct work *work)
 {
-    cli_progress_end(&work->progress);
+    app_progress_end(&work->progress);
     if (work->saved > work->first)
-        cli_aside("%s has the chunks before %zu; to go on: --in-file %s --from-chunk %zu",
+        app_aside("%s has the chunks before %zu; to go on: --in-file %s --from-chunk %zu",
                   work->o->output.path, work->saved, work->o->output.path, work->saved);
-    return CLI_EXIT_INTERRUPTED;
+    return APP_EXIT_INTERRUPTED;
 }
 
 static int run_chunks(struct work *work)
@@ -84,19 +84,19 @@ static int run_chunks(struct work *work)
         if (status == AKUNU_ERROR_CANCELLED)
             return end_interrupted(work);
         if (status != AKUNU_OK) {
-            cli_progress_end(&work->progress);
-            return cli_fail_library();
+            app_progress_end(&work->progress);
+            return app_fail_library();
         }
         size_t done = i + 1 - work->first;
-        cli_progress_show(&work->progress, "running",
+        app_progress_show(&work->progress, "running",
                           (double)done / (double)(work->end - work->first));
         if (every > 0 && done % every == 0 && i + 1 < work->end) {
             int code = save(work, i + 1);
-            if (code != CLI_EXIT_OK)
+            if (code != APP_EXIT_OK)
                 return code;
         }
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* Which chunks of the text are run. */
@@ -105,16 +105,16 @@ static int choose_chunks(struct work *work)
     work->first = work->saved = (size_t)work->o->collect.from_chunk;
     work->end = work->chunks.n;
     if (work->first >= work->end)
-        return cli_fail("the text has %zu chunks, and --from-chunk skips %zu", work->end,
+        return app_fail("the text has %zu chunks, and --from-chunk skips %zu", work->end,
                         work->first);
     if (work->o->quality.chunks > 0 && (size_t)work->o->quality.chunks < work->end - work->first)
         work->end = work->first + (size_t)work->o->quality.chunks;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-static int make_chunks(struct work *work, const struct cli_text *text)
+static int make_chunks(struct work *work, const struct app_text *text)
 {
-    const struct cli_options *o = work->o;
+    const struct app_options *o = work->o;
     size_t n = (size_t)o->collect.from_chunk +
                (o->quality.chunks > 0 ? (size_t)o->quality.chunks : OWN_CHUNKS);
     int code =
@@ -123,23 +123,23 @@ static int make_chunks(struct work *work, const struct cli_text *text)
                                  &work->chunks) :
             cli_read_chunks(&work->loaded, text, o->collect.parse_special ? AKUNU_PARSE_SPECIAL : 0,
                             o->session.context, &work->chunks);
-    return code == CLI_EXIT_OK ? choose_chunks(work) : code;
+    return code == APP_EXIT_OK ? choose_chunks(work) : code;
 }
 
 static int open_model(struct work *work)
 {
-    struct cli_text text = { NULL, 0 };
-    int code = work->o->collect.own_text ? CLI_EXIT_OK : cli_read_text(work->o, "the text", &text);
-    if (code == CLI_EXIT_OK)
-        code = cli_load_model(work->o, &work->loaded);
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&work->loaded, "imatrix");
-    if (code == CLI_EXIT_OK)
+    struct app_text text = { NULL, 0 };
+    int code = work->o->collect.own_text ? APP_EXIT_OK : app_read_text(work->o, "the text", &text);
+    if (code == APP_EXIT_OK)
+        code = app_load_model(work->o, &work->loaded);
+    if (code == APP_EXIT_OK)
+        code = app_need_tokenizer(&work->loaded, "imatrix");
+    if (code == APP_EXIT_OK)
         code = make_chunks(work, &text);
     free(text.bytes);
-    if (code == CLI_EXIT_OK)
-        code = cli_open_session(work->o, &work->loaded, 0);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
+        code = app_open_session(work->o, &work->loaded, 0);
+    if (code == APP_EXIT_OK)
         akunu_sequence_free(work->loaded.session, work->loaded.sequence);
     return code;
 }
@@ -148,42 +148,42 @@ static int print_summary(const struct work *work)
 {
     struct akunu_importance_info info;
     if (akunu_importance_get_info(work->importance, &info, sizeof info) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     if (info.n_unused > 0)
-        cli_warn("no token was multiplied with %llu of %llu matrices: their columns count alike; a "
+        app_warn("no token was multiplied with %llu of %llu matrices: their columns count alike; a "
                  "longer text reaches more experts",
                  (unsigned long long)info.n_unused, (unsigned long long)info.n_matrices);
-    cli_aside("%s: %zu tensors, %llu tokens, %.1f s", work->o->output.path, info.n_tensors,
-              (unsigned long long)info.n_tokens, cli_seconds() - work->progress.started);
-    return CLI_EXIT_OK;
+    app_aside("%s: %zu tensors, %llu tokens, %.1f s", work->o->output.path, info.n_tensors,
+              (unsigned long long)info.n_tokens, app_seconds() - work->progress.started);
+    return APP_EXIT_OK;
 }
 
 static int collect(struct work *work, bool has_text)
 {
-    int code = has_text ? open_model(work) : CLI_EXIT_OK;
-    if (code == CLI_EXIT_OK)
+    int code = has_text ? open_model(work) : APP_EXIT_OK;
+    if (code == APP_EXIT_OK)
         code = create_importance(work);
-    if (code == CLI_EXIT_OK && has_text)
+    if (code == APP_EXIT_OK && has_text)
         code = run_chunks(work);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = save(work, work->end);
-    cli_progress_end(&work->progress);
-    return code == CLI_EXIT_OK ? print_summary(work) : code;
+    app_progress_end(&work->progress);
+    return code == APP_EXIT_OK ? print_summary(work) : code;
 }
 
-int cli_imatrix(const struct cli_options *o)
+int cli_imatrix(const struct app_options *o)
 {
     if (!o->output.path)
-        return cli_fail_usage("no file to write is given: --outfile FILE (-o)");
+        return app_fail_usage("no file to write is given: --outfile FILE (-o)");
     struct work work = { .o = o,
                          .loaded.sequence = -1,
                          .overwrite = may_overwrite(o),
-                         .progress = cli_progress_begin() };
+                         .progress = app_progress_begin() };
     if (akunu_importance_check_path(o->output.path, work.overwrite) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     int code = collect(&work, o->prompt.file || o->collect.own_text || o->collect.files.n == 0);
     akunu_importance_free(work.importance);
     free(work.chunks.ids);
-    cli_unload(&work.loaded);
+    app_unload(&work.loaded);
     return code;
 }

@@ -24,7 +24,7 @@ struct header {
 
 static int fail_read(const struct cli_logits_reader *r)
 {
-    return cli_fail("cannot read %s: %s", r->path,
+    return app_fail("cannot read %s: %s", r->path,
                     ferror(r->file) ? strerror(errno) : "the file ended early");
 }
 
@@ -45,21 +45,21 @@ static int check_header(const struct cli_logits_reader *r, size_t n_vocab)
 {
     struct stat st;
     if (r->n_vocab != n_vocab)
-        return cli_fail("%s: its vocabulary has %u tokens, and the model's %zu: logits are "
+        return app_fail("%s: its vocabulary has %u tokens, and the model's %zu: logits are "
                         "compared between models of one vocabulary",
                         r->path, r->n_vocab, n_vocab);
     if (r->context < 4 || r->n_chunks == 0)
-        return cli_fail("%s: %u chunks of %u tokens; expected at least one of at least 4", r->path,
+        return app_fail("%s: %u chunks of %u tokens; expected at least one of at least 4", r->path,
                         r->n_chunks, r->context);
     if (fstat(fileno(r->file), &st) != 0)
         return fail_read(r);
     uint64_t bytes = bytes_of(r);
     if ((uint64_t)st.st_size != bytes)
-        return cli_fail("%s: it has %llu bytes, and %u chunks of %u tokens with a vocabulary of %u "
+        return app_fail("%s: it has %llu bytes, and %u chunks of %u tokens with a vocabulary of %u "
                         "take %llu",
                         r->path, (unsigned long long)st.st_size, r->n_chunks, r->context,
                         r->n_vocab, (unsigned long long)bytes);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 static int read_chunk_tokens(struct cli_logits_reader *r)
@@ -67,10 +67,10 @@ static int read_chunk_tokens(struct cli_logits_reader *r)
     size_t n = (size_t)r->n_chunks * r->context;
     r->tokens = malloc(n * sizeof *r->tokens);
     if (!r->tokens)
-        return cli_fail_memory();
+        return app_fail_memory();
     if (fread(r->tokens, sizeof *r->tokens, n, r->file) != n)
         return fail_read(r);
-    return cli_check_ids(r->path, r->tokens, n, r->n_vocab);
+    return app_check_ids(r->path, r->tokens, n, r->n_vocab);
 }
 
 int cli_logits_open(const char *path, size_t n_vocab, struct cli_logits_reader *out)
@@ -79,22 +79,22 @@ int cli_logits_open(const char *path, size_t n_vocab, struct cli_logits_reader *
     struct header header;
     *out = (struct cli_logits_reader){ .path = path };
     if (stat(path, &st) != 0)
-        return cli_fail_usage("cannot read --kl-base %s: %s", path, strerror(errno));
+        return app_fail_usage("cannot read --kl-base %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return cli_fail_usage("--kl-base %s: not a regular file", path);
+        return app_fail_usage("--kl-base %s: not a regular file", path);
     out->file = fopen(path, "rbe");
     if (!out->file)
-        return cli_fail_usage("cannot read --kl-base %s: %s", path, strerror(errno));
+        return app_fail_usage("cannot read --kl-base %s: %s", path, strerror(errno));
     if (fread(&header, sizeof header, 1, out->file) != 1 ||
         memcmp(header.magic, magic, sizeof magic) != 0)
-        return cli_fail("%s: no file of base logits, which begins with \"_logits_\" (--save-logits "
+        return app_fail("%s: no file of base logits, which begins with \"_logits_\" (--save-logits "
                         "writes one)",
                         path);
     out->context = header.context;
     out->n_vocab = header.n_vocab;
     out->n_chunks = header.n_chunks;
     int code = check_header(out, n_vocab);
-    return code == CLI_EXIT_OK ? read_chunk_tokens(out) : code;
+    return code == APP_EXIT_OK ? read_chunk_tokens(out) : code;
 }
 
 int cli_logits_read(struct cli_logits_reader *r, size_t n, uint16_t *records)
@@ -107,12 +107,12 @@ int cli_logits_read(struct cli_logits_reader *r, size_t n, uint16_t *records)
         memcpy(&scale, records + i * elems, sizeof scale);
         memcpy(&least, records + i * elems + 2, sizeof least);
         if (!(scale >= 0.0f && scale < 1.0f && least <= 0.0f && least > -1e6f))
-            return cli_fail("%s: record %zu: scale %g and least log-probability %g; expected "
+            return app_fail("%s: record %zu: scale %g and least log-probability %g; expected "
                             "0 … 1 and at most 0",
                             r->path, r->n_read + i, (double)scale, (double)least);
     }
     r->n_read += n;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 void cli_logits_close(struct cli_logits_reader *r)
@@ -127,8 +127,8 @@ void cli_logits_close(struct cli_logits_reader *r)
 static int write_bytes(struct cli_logits_writer *w, const void *bytes, size_t size, size_t n)
 {
     return fwrite(bytes, size, n, w->file.file) == n ?
-               CLI_EXIT_OK :
-               cli_fail("cannot write %s %s: %s", w->file.flag, w->file.path, strerror(errno));
+               APP_EXIT_OK :
+               app_fail("cannot write %s %s: %s", w->file.flag, w->file.path, strerror(errno));
 }
 
 int cli_logits_create(const char *path, const akunu_token *tokens, uint32_t context,
@@ -140,9 +140,9 @@ int cli_logits_create(const char *path, const akunu_token *tokens, uint32_t cont
     memcpy(header.magic, magic, sizeof magic);
     out->n_vocab = n_vocab;
     int code = cli_new_file_begin("--save-logits", path, &out->file);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = write_bytes(out, &header, sizeof header, 1);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = write_bytes(out, tokens, sizeof *tokens, (size_t)n_chunks * context);
     return code;
 }

@@ -35,7 +35,7 @@ struct cli_logits_reader {
 };
 
 /* Opens a file and checks its header, its size and its tokens; the model has n_vocab tokens.
- * Returns an exit code, after a message unless it is CLI_EXIT_OK. Call cli_logits_close in any
+ * Returns an exit code, after a message unless it is APP_EXIT_OK. Call cli_logits_close in any
  * case. */
 int cli_logits_open(const char *path, size_t n_vocab, struct cli_logits_reader *out);
 

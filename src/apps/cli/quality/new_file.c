@@ -14,7 +14,7 @@
 
 static int fail_write(const struct cli_new_file *f, const char *path)
 {
-    return cli_fail("cannot write %s %s: %s", f->flag, path, strerror(errno));
+    return app_fail("cannot write %s %s: %s", f->flag, path, strerror(errno));
 }
 
 static char *part_name(const struct cli_new_file *f)
@@ -48,12 +48,12 @@ int cli_new_file_begin(const char *flag, const char *path, struct cli_new_file *
     bool is_there = stat(path, &st) == 0;
     *out = (struct cli_new_file){ .flag = flag };
     if (is_there && !S_ISREG(st.st_mode))
-        return cli_fail_usage("%s %s: there is something that is not a regular file", flag, path);
+        return app_fail_usage("%s %s: there is something that is not a regular file", flag, path);
     out->path = is_there ? realpath(path, NULL) : strdup(path);
     int fd = out->path ? open_part(out, is_there ? st.st_mode & 0777 : 0666) : -1;
     out->file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (out->file)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     int code = fail_write(out, path);
     if (fd >= 0)
         close(fd);
@@ -85,8 +85,8 @@ int cli_new_file_end(struct cli_new_file *f, int code)
 {
     if (!f->file)
         return code;
-    bool whole = code == CLI_EXIT_OK && !ferror(f->file) && fflush(f->file) == 0 && give_name(f);
-    if (!whole && code == CLI_EXIT_OK)
+    bool whole = code == APP_EXIT_OK && !ferror(f->file) && fflush(f->file) == 0 && give_name(f);
+    if (!whole && code == APP_EXIT_OK)
         code = fail_write(f, f->path);
     if (!whole && f->part)
         unlink(f->part);

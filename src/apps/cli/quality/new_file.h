@@ -13,10 +13,10 @@ struct cli_new_file {
 };
 
 /* Begins a file. `flag` names the flag that has the path, and must stay. Returns an exit code,
- * after a message unless it is CLI_EXIT_OK; then call cli_new_file_end. */
+ * after a message unless it is APP_EXIT_OK; then call cli_new_file_end. */
 int cli_new_file_begin(const char *flag, const char *path, struct cli_new_file *out);
 
-/* Gives the file its name if `code`, that of the work so far, is CLI_EXIT_OK and all was written;
+/* Gives the file its name if `code`, that of the work so far, is APP_EXIT_OK and all was written;
  * else drops it. Returns the exit code of both. An all-zero struct is allowed. */
 int cli_new_file_end(struct cli_new_file *file, int code);
 

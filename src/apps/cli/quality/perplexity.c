@@ -25,7 +25,7 @@ enum { CONTEXT_DEFAULT = 512 };
 
 /* What is the same for all chunks. */
 struct work {
-    struct cli_model_session loaded;
+    struct app_model_session loaded;
     size_t context, n_chunks;
     akunu_token *ids; /* [n_chunks, context], maybe more */
     akunu_token bos;  /* -1: chunks begin with the text's own token */
@@ -74,24 +74,24 @@ static int add_scores(struct work *w)
     for (size_t i = 0; i < w->n_positions; i++) {
         const struct cli_scored *s = &w->scored[w->n_scored++];
         if (isnan(s->nll) || isnan(s->kl))
-            return cli_fail("position %zu of chunk %zu: its logits are no finite numbers",
+            return app_fail("position %zu of chunk %zu: its logits are no finite numbers",
                             w->context / 2 + (w->n_scored - 1) % (w->context - 1 - w->context / 2),
                             (w->n_scored - 1) / (w->context - 1 - w->context / 2) + 1);
         w->nll += s->nll;
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 static int score_pass(struct work *w)
 {
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     if (w->base.file)
         code = cli_logits_read(&w->base, w->n_positions, w->records);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     cli_parallel(akunu_session_threads(w->loaded.session), w->n_positions, score_position, w);
     code = add_scores(w);
-    if (code == CLI_EXIT_OK && w->saved.file.file)
+    if (code == APP_EXIT_OK && w->saved.file.file)
         code = cli_logits_write(&w->saved, w->n_positions, w->records);
     return code;
 }
@@ -109,7 +109,7 @@ static int run_chunk_part(struct work *w, const akunu_token *ids, size_t first, 
         };
     }
     if (akunu_session_decode(session, w->tokens, n) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     w->n_positions = 0;
     for (size_t i = 0; i < n; i++)
         if (w->tokens[i].logits)
@@ -117,15 +117,15 @@ static int run_chunk_part(struct work *w, const akunu_token *ids, size_t first, 
                 (struct position){ .logits = akunu_session_logits(session, i),
                                    .next = ids[first + i + 1] };
     int code = score_pass(w);
-    return code == CLI_EXIT_OK && cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : code;
+    return code == APP_EXIT_OK && app_is_interrupted() ? APP_EXIT_INTERRUPTED : code;
 }
 
 static int score_chunk(struct work *w, const akunu_token *ids)
 {
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     if (akunu_sequence_rewind(w->loaded.session, w->loaded.sequence, 0) != AKUNU_OK)
-        return cli_fail_library();
-    for (size_t first = 0; code == CLI_EXIT_OK && first < w->context; first += w->batch) {
+        return app_fail_library();
+    for (size_t first = 0; code == APP_EXIT_OK && first < w->context; first += w->batch) {
         size_t left = w->context - first;
         code = run_chunk_part(w, ids, first, left < w->batch ? left : w->batch);
     }
@@ -134,10 +134,10 @@ static int score_chunk(struct work *w, const akunu_token *ids)
 
 static int score_text(struct work *w)
 {
-    int code = CLI_EXIT_OK;
-    for (size_t i = 0; code == CLI_EXIT_OK && i < w->n_chunks; i++) {
+    int code = APP_EXIT_OK;
+    for (size_t i = 0; code == APP_EXIT_OK && i < w->n_chunks; i++) {
         code = score_chunk(w, w->ids + i * w->context);
-        if (code == CLI_EXIT_OK)
+        if (code == APP_EXIT_OK)
             fprintf(stderr, "%s[%zu]%.4f", i ? "," : "", i + 1, exp(w->nll / (double)w->n_scored));
     }
     fputc('\n', stderr);
@@ -145,7 +145,7 @@ static int score_text(struct work *w)
 }
 
 /* ---- Text --------------------------------------------------------------- */
-static int read_text(const struct cli_options *o, const struct cli_text *text, struct work *w)
+static int read_text(const struct app_options *o, const struct app_text *text, struct work *w)
 {
     struct cli_chunks chunks;
     w->context = o->session.context ? o->session.context : CONTEXT_DEFAULT;
@@ -156,30 +156,30 @@ static int read_text(const struct cli_options *o, const struct cli_text *text, s
 }
 
 /* Takes the text from the base's file. */
-static int read_base(const struct cli_options *o, struct work *w)
+static int read_base(const struct app_options *o, struct work *w)
 {
     int code = cli_logits_open(o->quality.kl_base, w->loaded.info.vocab_size, &w->base);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     if (o->session.context && o->session.context != w->base.context)
-        return cli_fail_usage("-c %u: the chunks of %s have %u tokens", o->session.context,
+        return app_fail_usage("-c %u: the chunks of %s have %u tokens", o->session.context,
                               o->quality.kl_base, w->base.context);
     w->context = w->base.context;
     w->n_chunks = w->base.n_chunks;
     w->ids = w->base.tokens;
     w->base.tokens = NULL;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* ---- Beginning and end -------------------------------------------------- */
-static int open_for_chunks(const struct cli_options *o, struct work *w)
+static int open_for_chunks(const struct app_options *o, struct work *w)
 {
-    struct cli_options of_chunk = *o;
+    struct app_options of_chunk = *o;
     size_t n_scored = w->n_chunks * (w->context - 1 - w->context / 2);
     bool has_file = o->quality.kl_base || o->quality.save_logits;
     of_chunk.session.context = (uint32_t)w->context;
-    int code = cli_open_session(&of_chunk, &w->loaded, 0);
-    if (code != CLI_EXIT_OK)
+    int code = app_open_session(&of_chunk, &w->loaded, 0);
+    if (code != APP_EXIT_OK)
         return code;
     w->batch = akunu_session_batch(w->loaded.session);
     w->tokens = malloc(w->batch * sizeof *w->tokens);
@@ -188,8 +188,8 @@ static int open_for_chunks(const struct cli_options *o, struct work *w)
     if (has_file)
         w->records =
             calloc(w->batch, cli_record_elems(w->loaded.info.vocab_size) * sizeof *w->records);
-    return w->tokens && w->positions && w->scored && (w->records || !has_file) ? CLI_EXIT_OK :
-                                                                                 cli_fail_memory();
+    return w->tokens && w->positions && w->scored && (w->records || !has_file) ? APP_EXIT_OK :
+                                                                                 app_fail_memory();
 }
 
 /* Tokens a second that follow each other, as in generating: some of the text's. */
@@ -198,43 +198,43 @@ static int measure_rate(struct work *w, double *rate)
     enum { TOKENS = 64, WARM_UP = 8 };
     struct akunu_session *session = w->loaded.session;
     size_t n = w->context < TOKENS ? w->context : TOKENS, warm_up = n / 2 < WARM_UP ? 0 : WARM_UP;
-    double started = cli_seconds();
+    double started = app_seconds();
     if (akunu_sequence_rewind(session, w->loaded.sequence, 0) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     for (size_t i = 0; i < n; i++) {
         struct akunu_batch_token token = { w->ids[i], w->loaded.sequence, true };
         if (i == warm_up)
-            started = cli_seconds();
+            started = app_seconds();
         if (akunu_session_decode(session, &token, 1) != AKUNU_OK)
-            return cli_fail_library();
+            return app_fail_library();
     }
-    *rate = cli_rate((double)(n - warm_up), cli_seconds() - started);
-    return CLI_EXIT_OK;
+    *rate = app_rate((double)(n - warm_up), app_seconds() - started);
+    return APP_EXIT_OK;
 }
 
 /* Scores the text with the model that is loaded. */
-static int score_whole_text(const struct cli_options *o, const struct cli_text *text,
+static int score_whole_text(const struct app_options *o, const struct app_text *text,
                             struct work *w)
 {
-    w->bos = cli_bos_of(w->loaded.tokenizer);
+    w->bos = app_bos_of(w->loaded.tokenizer);
     int code = o->quality.kl_base ? read_base(o, w) : read_text(o, text, w);
-    if (code == CLI_EXIT_OK && o->quality.chunks > 0 && (size_t)o->quality.chunks < w->n_chunks)
+    if (code == APP_EXIT_OK && o->quality.chunks > 0 && (size_t)o->quality.chunks < w->n_chunks)
         w->n_chunks = (size_t)o->quality.chunks;
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = open_for_chunks(o, w);
-    if (code == CLI_EXIT_OK && o->quality.save_logits)
+    if (code == APP_EXIT_OK && o->quality.save_logits)
         code = cli_logits_create(o->quality.save_logits, w->ids, (uint32_t)w->context,
                                  (uint32_t)w->n_chunks, w->loaded.info.vocab_size, &w->saved);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = score_text(w);
     return cli_new_file_end(&w->saved.file, code);
 }
 
-static int summarize(const struct cli_options *o, struct work *w, struct cli_text_score *out)
+static int summarize(const struct app_options *o, struct work *w, struct cli_text_score *out)
 {
     struct akunu_file_info file = { .bytes = 0 };
     if (akunu_file_get_info(akunu_model_file(w->loaded.model), &file, sizeof file) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     *out = (struct cli_text_score){
         .context = w->context,
         .n_chunks = w->n_chunks,
@@ -242,22 +242,22 @@ static int summarize(const struct cli_options *o, struct work *w, struct cli_tex
         .perplexity = cli_perplexity_of(&w->scored->nll, w->n_scored, sizeof *w->scored),
         .file_bytes = file.bytes,
     };
-    int code = o->command == CLI_REPORT ? measure_rate(w, &out->rate) : CLI_EXIT_OK;
-    if (code == CLI_EXIT_OK && o->quality.kl_base)
+    int code = o->command == APP_REPORT ? measure_rate(w, &out->rate) : APP_EXIT_OK;
+    if (code == APP_EXIT_OK && o->quality.kl_base)
         code = cli_divergence_summarize(w->scored, w->n_scored, &out->divergence);
     return code;
 }
 
-int cli_score_text(const struct cli_options *o, const struct cli_text *text,
+int cli_score_text(const struct app_options *o, const struct app_text *text,
                    struct cli_text_score *out)
 {
     struct work work = { .loaded.sequence = -1, .bos = -1 };
-    int code = cli_load_model(o, &work.loaded);
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&work.loaded, "perplexity");
-    if (code == CLI_EXIT_OK)
+    int code = app_load_model(o, &work.loaded);
+    if (code == APP_EXIT_OK)
+        code = app_need_tokenizer(&work.loaded, "perplexity");
+    if (code == APP_EXIT_OK)
         code = score_whole_text(o, text, &work);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = summarize(o, &work, out);
     cli_logits_close(&work.base);
     free(work.records);
@@ -265,26 +265,26 @@ int cli_score_text(const struct cli_options *o, const struct cli_text *text,
     free(work.positions);
     free(work.tokens);
     free(work.ids);
-    cli_unload(&work.loaded);
+    app_unload(&work.loaded);
     return code;
 }
 
 /* ---- The command -------------------------------------------------------- */
-static int check_flags(const struct cli_options *o)
+static int check_flags(const struct app_options *o)
 {
     if (o->quality.kl_base && o->quality.save_logits)
-        return cli_fail_usage("--kl-base and --save-logits exclude each other");
+        return app_fail_usage("--kl-base and --save-logits exclude each other");
     if (o->quality.kl_base && (o->prompt.text || o->prompt.file))
-        return cli_fail_usage("%s has no effect with --kl-base, whose file has the text's tokens",
+        return app_fail_usage("%s has no effect with --kl-base, whose file has the text's tokens",
                               o->prompt.text ? "-p" : "-f");
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-static void print_score(const struct cli_options *o, const struct cli_text_score *score,
-                        struct cli_output *out)
+static void print_score(const struct app_options *o, const struct cli_text_score *score,
+                        struct app_output *out)
 {
     if (!o->output.json) {
-        cli_output_format(out, "perplexity: %.4f ± %.4f (%zu chunks of %zu)\n",
+        app_output_format(out, "perplexity: %.4f ± %.4f (%zu chunks of %zu)\n",
                           score->perplexity.value, score->perplexity.error, score->n_chunks,
                           score->context);
         if (o->quality.kl_base)
@@ -292,27 +292,27 @@ static void print_score(const struct cli_options *o, const struct cli_text_score
         return;
     }
     json_t *value = json_pack(
-        "{s:o, s:o, s:I, s:I, s:I}", "perplexity", cli_json_real(score->perplexity.value), "error",
-        cli_json_real(score->perplexity.error), "chunks", (json_int_t)score->n_chunks, "context",
+        "{s:o, s:o, s:I, s:I, s:I}", "perplexity", app_json_real(score->perplexity.value), "error",
+        app_json_real(score->perplexity.error), "chunks", (json_int_t)score->n_chunks, "context",
         (json_int_t)score->context, "tokens", (json_int_t)score->n_tokens);
     if (o->quality.kl_base)
         cli_divergence_json(&score->divergence, value);
-    cli_json_print(out, value);
-    cli_output_text(out, "\n");
+    app_json_print(out, value);
+    app_output_text(out, "\n");
 }
 
-int cli_perplexity(const struct cli_options *o)
+int cli_perplexity(const struct app_options *o)
 {
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     struct cli_text_score score;
-    struct cli_text text = { 0 };
+    struct app_text text = { 0 };
     int code = check_flags(o);
-    if (code == CLI_EXIT_OK && !o->quality.kl_base)
-        code = cli_read_text(o, "the text", &text);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK && !o->quality.kl_base)
+        code = app_read_text(o, "the text", &text);
+    if (code == APP_EXIT_OK)
         code = cli_score_text(o, &text, &score);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         print_score(o, &score, &out);
     free(text.bytes);
-    return cli_output_end(&out, code);
+    return app_output_end(&out, code);
 }

@@ -18,9 +18,9 @@ struct cli_text_score {
 };
 
 /* Loads the model of -m and scores the text, or that of --kl-base, as -c, --chunks and
- * --save-logits say. Returns an exit code, after a message unless it is CLI_EXIT_OK or
- * CLI_EXIT_INTERRUPTED. */
-int cli_score_text(const struct cli_options *options, const struct cli_text *text,
+ * --save-logits say. Returns an exit code, after a message unless it is APP_EXIT_OK or
+ * APP_EXIT_INTERRUPTED. */
+int cli_score_text(const struct app_options *options, const struct app_text *text,
                    struct cli_text_score *out);
 
 #endif

@@ -20,25 +20,25 @@ static void remove_base(void)
 }
 
 /* Measures the base of --base into a file beside the page, which is removed at the end. */
-static int measure_base(const struct cli_options *o)
+static int measure_base(const struct app_options *o)
 {
-    struct cli_options of_base = *o;
+    struct app_options of_base = *o;
     struct cli_text_score score;
-    struct cli_text text;
-    int code = cli_read_text(o, "the text", &text);
-    if (code != CLI_EXIT_OK)
+    struct app_text text;
+    int code = app_read_text(o, "the text", &text);
+    if (code != APP_EXIT_OK)
         return code;
     int fd = -1;
     if ((size_t)snprintf(base_path, sizeof base_path, "%s.XXXXXX", o->output.path) <
         sizeof base_path)
         fd = mkstemp(base_path);
     if (fd < 0) {
-        code = cli_fail("cannot write beside -o %s: %s", o->output.path, strerror(errno));
+        code = app_fail("cannot write beside -o %s: %s", o->output.path, strerror(errno));
         base_path[0] = '\0';
     } else {
         close(fd);
-        cli_interrupt_at_exit(remove_base);
-        cli_aside("%s", o->quality.base);
+        app_interrupt_at_exit(remove_base);
+        app_aside("%s", o->quality.base);
         of_base.model.name = o->quality.base;
         of_base.quality.save_logits = base_path;
         code = cli_score_text(&of_base, &text, &score);
@@ -57,56 +57,56 @@ static const char *base_name(const char *path)
     return path + n;
 }
 
-static int measure_models(const struct cli_options *o, struct cli_report_row *rows)
+static int measure_models(const struct app_options *o, struct cli_report_row *rows)
 {
-    static const struct cli_text no_text = { 0 };
-    int code = CLI_EXIT_OK;
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->model.names.n; i++) {
-        struct cli_options of_model = *o;
+    static const struct app_text no_text = { 0 };
+    int code = APP_EXIT_OK;
+    for (size_t i = 0; code == APP_EXIT_OK && i < o->model.names.n; i++) {
+        struct app_options of_model = *o;
         of_model.model.name = o->model.names.values[i];
         of_model.quality.kl_base = o->quality.kl_base ? o->quality.kl_base : base_path;
-        cli_aside("%s", of_model.model.name);
+        app_aside("%s", of_model.model.name);
         rows[i].name = base_name(of_model.model.name);
         code = cli_score_text(&of_model, &no_text, &rows[i].score);
     }
     return code;
 }
 
-static int check_flags(const struct cli_options *o)
+static int check_flags(const struct app_options *o)
 {
     if (!o->output.path)
-        return cli_fail_usage("no file to write is given: -o report.html");
+        return app_fail_usage("no file to write is given: -o report.html");
     if (o->model.names.n == 0)
-        return cli_fail_usage("no models are given: akunu-cli report A.gguf B.gguf …");
+        return app_fail_usage("no models are given: akunu-cli report A.gguf B.gguf …");
     if (!o->quality.base == !o->quality.kl_base)
-        return cli_fail_usage("expected one of --base MODEL, with the text of -f, and --kl-base "
+        return app_fail_usage("expected one of --base MODEL, with the text of -f, and --kl-base "
                               "FILE, which has it");
     if (o->quality.kl_base && o->prompt.file)
-        return cli_fail_usage("-f has no effect with --kl-base, whose file has the text's tokens");
-    return CLI_EXIT_OK;
+        return app_fail_usage("-f has no effect with --kl-base, whose file has the text's tokens");
+    return APP_EXIT_OK;
 }
 
-int cli_report_models(const struct cli_options *o)
+int cli_report_models(const struct app_options *o)
 {
     struct cli_new_file page = { 0 };
     struct cli_report_row *rows = NULL;
     int code = check_flags(o);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     code = cli_new_file_begin("-o", o->output.path, &page);
-    if (code == CLI_EXIT_OK && o->quality.base)
+    if (code == APP_EXIT_OK && o->quality.base)
         code = measure_base(o);
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK) {
         rows = calloc(o->model.names.n, sizeof *rows);
-        code = rows ? measure_models(o, rows) : cli_fail_memory();
+        code = rows ? measure_models(o, rows) : app_fail_memory();
     }
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         cli_report_page(page.file,
                         base_name(o->quality.base ? o->quality.base : o->quality.kl_base), rows,
                         o->model.names.n);
     if (base_path[0])
         remove_base();
-    cli_interrupt_at_exit(NULL);
+    app_interrupt_at_exit(NULL);
     free(rows);
     return cli_new_file_end(&page, code);
 }

@@ -8,7 +8,7 @@
 #include "apps/cli/run/terminal.h"
 
 /* Unless standard output is a terminal, reasoning goes to standard error. */
-static struct cli_output *output_of(struct cli_answer *a)
+static struct app_output *output_of(struct cli_answer *a)
 {
     return a->in_reasoning && !isatty(STDOUT_FILENO) ? &a->reasoning_out : a->out;
 }
@@ -18,15 +18,15 @@ static void end_line(struct cli_answer *a)
     cli_wrap_end(&a->wrap);
     cli_wrap_begin(&a->wrap, a->out);
     if (a->in_line)
-        cli_output_text(output_of(a), "\n");
+        app_output_text(output_of(a), "\n");
     a->in_line = false;
 }
 
 static void end_reasoning(struct cli_answer *a)
 {
-    struct cli_output *out = output_of(a);
+    struct app_output *out = output_of(a);
     end_line(a);
-    cli_output_text(out, cli_supports_color(out->file) ? "\033[0m\n" : "[answer]\n");
+    app_output_text(out, app_supports_color(out->file) ? "\033[0m\n" : "[answer]\n");
     a->in_reasoning = false;
 }
 
@@ -34,20 +34,20 @@ static void begin_reasoning(struct cli_answer *a)
 {
     end_line(a);
     a->in_reasoning = true;
-    struct cli_output *out = output_of(a);
-    cli_output_text(out, cli_supports_color(out->file) ? "\033[2m" : "[reasoning]\n");
+    struct app_output *out = output_of(a);
+    app_output_text(out, app_supports_color(out->file) ? "\033[2m" : "[reasoning]\n");
 }
 
 /* Writes text; to a terminal in lines of its width, without control characters. */
 static void write_text(struct cli_answer *a, const char *text, size_t n)
 {
-    struct cli_output *out = output_of(a);
+    struct app_output *out = output_of(a);
     if (isatty(fileno(out->file))) {
         a->wrap.out = out;
         a->wrap.columns = a->no_wrap ? 0 : cli_terminal_columns(out->file);
         cli_wrap_push(&a->wrap, text, n);
     } else {
-        cli_output_bytes(out, text, n);
+        app_output_bytes(out, text, n);
     }
     a->has_text = true;
     a->in_line = text[n - 1] != '\n';
@@ -82,7 +82,7 @@ static void on_event(const struct akunu_reply_event *event, void *user)
 }
 
 static struct akunu_reply_params params_of(const struct akunu_template *template,
-                                           const struct cli_model_session *loaded,
+                                           const struct app_model_session *loaded,
                                            const char *prompt)
 {
     struct akunu_reply_params params;
@@ -95,7 +95,7 @@ static struct akunu_reply_params params_of(const struct akunu_template *template
 }
 
 static struct akunu_reply *new_reply(const struct akunu_template *template,
-                                     const struct cli_model_session *loaded, const char *prompt,
+                                     const struct app_model_session *loaded, const char *prompt,
                                      akunu_reply_fn *fn, void *user)
 {
     struct akunu_reply_params params = params_of(template, loaded, prompt);
@@ -103,7 +103,7 @@ static struct akunu_reply *new_reply(const struct akunu_template *template,
 }
 
 int cli_answer_grammar(const struct akunu_template *template,
-                       const struct cli_model_session *loaded, const char *prompt,
+                       const struct app_model_session *loaded, const char *prompt,
                        struct akunu_grammar **grammar)
 {
     struct akunu_reply_params params = params_of(template, loaded, prompt);
@@ -112,19 +112,19 @@ int cli_answer_grammar(const struct akunu_template *template,
     akunu_tool_grammar_params_default(&calls, sizeof calls);
     calls.content = *grammar;
     if (akunu_grammar_from_tools(&params, &calls, &whole) != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     akunu_grammar_free(*grammar);
     *grammar = whole;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 int cli_answer_begin(struct cli_answer *a, const struct akunu_template *template,
-                     const struct cli_model_session *loaded, const char *prompt,
-                     struct cli_output *out)
+                     const struct app_model_session *loaded, const char *prompt,
+                     struct app_output *out)
 {
     *a = (struct cli_answer){ .out = out, .reasoning_out = { .file = stderr } };
     a->reply = new_reply(template, loaded, prompt, on_event, a);
-    return a->reply ? CLI_EXIT_OK : cli_fail_library();
+    return a->reply ? APP_EXIT_OK : app_fail_library();
 }
 
 bool cli_answer_push(struct cli_answer *a, const char *text, size_t n)
@@ -153,7 +153,7 @@ json_t *cli_answer_message(struct cli_answer *a)
 }
 
 json_t *cli_answer_parse(const struct akunu_template *template,
-                         const struct cli_model_session *loaded, const char *prompt,
+                         const struct app_model_session *loaded, const char *prompt,
                          const char *text, size_t n)
 {
     struct akunu_reply *reply = new_reply(template, loaded, prompt, NULL, NULL);

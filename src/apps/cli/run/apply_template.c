@@ -13,55 +13,55 @@
 /* A template that fails is bad input, not an unreadable model. */
 static int template_failure(void)
 {
-    int code = cli_fail_library();
-    return akunu_last_status() == AKUNU_ERROR_ARGUMENT ? CLI_EXIT_FAILURE : code;
+    int code = app_fail_library();
+    return akunu_last_status() == AKUNU_ERROR_ARGUMENT ? APP_EXIT_FAILURE : code;
 }
 
-static int load_model(const struct cli_options *o, struct akunu_template **out)
+static int load_model(const struct app_options *o, struct akunu_template **out)
 {
     char *path;
-    int code = cli_model_path(o, o->model.name, &path);
-    if (code != CLI_EXIT_OK)
+    int code = app_model_path(o, o->model.name, &path);
+    if (code != APP_EXIT_OK)
         return code;
     *out = akunu_template_load(path, o->model.override_kv.values);
     if (*out && akunu_template_is_fallback(*out) && !o->chat.template_file)
-        cli_warn("%s has no chat template: ChatML is used", path);
+        app_warn("%s has no chat template: ChatML is used", path);
     free(path);
-    return *out ? CLI_EXIT_OK : cli_fail_library();
+    return *out ? APP_EXIT_OK : app_fail_library();
 }
 
 /* Loads a template file. It replaces the model's templates; their special tokens stay. */
-static int load_file(const struct cli_options *o, struct akunu_template **chat)
+static int load_file(const struct app_options *o, struct akunu_template **chat)
 {
-    struct cli_text text;
-    int code = cli_read_file("--chat-template-file", o->chat.template_file, &text);
-    if (code != CLI_EXIT_OK)
+    struct app_text text;
+    int code = app_read_file("--chat-template-file", o->chat.template_file, &text);
+    if (code != APP_EXIT_OK)
         return code;
     struct akunu_template *parsed = akunu_template_parse(text.bytes, text.n, *chat);
     free(text.bytes);
     akunu_template_free(*chat);
     *chat = parsed;
-    return parsed ? CLI_EXIT_OK : cli_fail_library();
+    return parsed ? APP_EXIT_OK : app_fail_library();
 }
 
-static int load_template(const struct cli_options *o, struct akunu_template **chat)
+static int load_template(const struct app_options *o, struct akunu_template **chat)
 {
-    int code = o->chat.template_file && !o->model.name ? CLI_EXIT_OK : load_model(o, chat);
-    if (code == CLI_EXIT_OK && o->chat.template_file)
+    int code = o->chat.template_file && !o->model.name ? APP_EXIT_OK : load_model(o, chat);
+    if (code == APP_EXIT_OK && o->chat.template_file)
         code = load_file(o, chat);
     return code;
 }
 
-static int read_optional(const char *path, const char *flag, struct cli_text *out)
+static int read_optional(const char *path, const char *flag, struct app_text *out)
 {
-    *out = (struct cli_text){ 0 };
-    return path ? cli_read_file(flag, path, out) : CLI_EXIT_OK;
+    *out = (struct app_text){ 0 };
+    return path ? app_read_file(flag, path, out) : APP_EXIT_OK;
 }
 
-static int print_rendered(const struct cli_options *o, const struct akunu_template *chat,
+static int print_rendered(const struct app_options *o, const struct akunu_template *chat,
                           struct akunu_chat *input)
 {
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     size_t n;
     input->name = o->chat.template;
     input->kwargs = o->chat.kwargs;
@@ -73,34 +73,34 @@ static int print_rendered(const struct cli_options *o, const struct akunu_templa
     if (!prompt)
         return template_failure();
     if (o->output.json) {
-        cli_json_print(&out, json_pack("{s:o}", "prompt", cli_json_text(prompt, n)));
-        cli_output_text(&out, "\n");
+        app_json_print(&out, json_pack("{s:o}", "prompt", app_json_text(prompt, n)));
+        app_output_text(&out, "\n");
     } else {
-        cli_output_bytes(&out, prompt, n);
+        app_output_bytes(&out, prompt, n);
     }
     akunu_text_free(prompt);
-    return cli_output_end(&out, CLI_EXIT_OK);
+    return app_output_end(&out, APP_EXIT_OK);
 }
 
-int cli_apply_template(const struct cli_options *o)
+int cli_apply_template(const struct app_options *o)
 {
     struct akunu_template *chat = NULL;
-    struct cli_text messages, tools = { 0 }, documents = { 0 };
+    struct app_text messages, tools = { 0 }, documents = { 0 };
     struct akunu_chat input;
     if (!o->chat.messages)
-        return cli_fail_usage("the conversation is missing: give it with --messages FILE");
-    int code = cli_read_file("--messages", o->chat.messages, &messages);
-    if (code == CLI_EXIT_OK)
+        return app_fail_usage("the conversation is missing: give it with --messages FILE");
+    int code = app_read_file("--messages", o->chat.messages, &messages);
+    if (code == APP_EXIT_OK)
         code = read_optional(o->chat.tools, "--tools", &tools);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = read_optional(o->chat.documents, "--documents", &documents);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = load_template(o, &chat);
     akunu_chat_default(&input, sizeof input);
     input.messages = messages.bytes;
     input.tools = tools.bytes;
     input.documents = documents.bytes;
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = print_rendered(o, chat, &input);
     akunu_template_free(chat);
     free(messages.bytes);

@@ -18,7 +18,7 @@ enum {
 
 /* Texts as given, then as tokens. */
 struct texts {
-    struct cli_text *texts;
+    struct app_text *texts;
     struct akunu_ids *ids;
     size_t n, n_ids;  /* n_ids: number of texts tokenized so far */
     char *bytes;      /* contents of the file that the texts point into */
@@ -30,7 +30,7 @@ struct texts {
 /* Destination of embeddings: a .npy file, or standard output as JSON or as plain numbers. */
 struct sink {
     struct cli_npy npy;
-    struct cli_output out;
+    struct app_output out;
     size_t width;
     bool json, list; /* one JSON object, or a list of them */
     size_t n;        /* embeddings written so far */
@@ -41,13 +41,13 @@ static int append_text(struct texts *t, size_t *capacity, const char *bytes, siz
 {
     if (t->n == *capacity) {
         *capacity = *capacity ? 2 * *capacity : 64;
-        struct cli_text *larger = realloc(t->texts, *capacity * sizeof *larger);
+        struct app_text *larger = realloc(t->texts, *capacity * sizeof *larger);
         if (!larger)
-            return cli_fail_memory();
+            return app_fail_memory();
         t->texts = larger;
     }
-    t->texts[t->n++] = (struct cli_text){ .bytes = (char *)(uintptr_t)bytes, .n = n };
-    return CLI_EXIT_OK;
+    t->texts[t->n++] = (struct app_text){ .bytes = (char *)(uintptr_t)bytes, .n = n };
+    return APP_EXIT_OK;
 }
 
 /* Adds the texts that the separator ends. Empty ones are texts too, so that rows match lines. */
@@ -56,8 +56,8 @@ static int split(struct texts *t, size_t *capacity, const char *bytes, size_t n_
 {
     size_t n_separator = strlen(separator);
     bool lines = strcmp(separator, "\n") == 0;
-    int code = CLI_EXIT_OK;
-    for (size_t first = 0, next; code == CLI_EXIT_OK && first < n_bytes; first = next) {
+    int code = APP_EXIT_OK;
+    for (size_t first = 0, next; code == APP_EXIT_OK && first < n_bytes; first = next) {
         const char *found = memmem(bytes + first, n_bytes - first, separator, n_separator);
         size_t end = found ? (size_t)(found - bytes) : n_bytes;
         next = found ? end + n_separator : n_bytes;
@@ -68,58 +68,58 @@ static int split(struct texts *t, size_t *capacity, const char *bytes, size_t n_
     return code;
 }
 
-static int add_argument(const struct cli_options *o, struct texts *t, size_t *capacity,
+static int add_argument(const struct app_options *o, struct texts *t, size_t *capacity,
                         const char *text)
 {
     return o->embed.separator ? split(t, capacity, text, strlen(text), o->embed.separator) :
                                 append_text(t, capacity, text, strlen(text));
 }
 
-static int read_texts(const struct cli_options *o, struct texts *t)
+static int read_texts(const struct app_options *o, struct texts *t)
 {
-    struct cli_text file;
+    struct app_text file;
     size_t capacity = 0;
-    int code = CLI_EXIT_OK;
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->prompt.texts.n; i++)
+    int code = APP_EXIT_OK;
+    for (size_t i = 0; code == APP_EXIT_OK && i < o->prompt.texts.n; i++)
         code = add_argument(o, t, &capacity, o->prompt.texts.values[i]);
     if (o->prompt.texts.n > 0)
         return code;
-    code = cli_read_text(o, "a text", &file);
-    if (code != CLI_EXIT_OK)
+    code = app_read_text(o, "a text", &file);
+    if (code != APP_EXIT_OK)
         return code;
     t->bytes = file.bytes;
     t->file =
         o->prompt.file && strcmp(o->prompt.file, "-") != 0 ? o->prompt.file : "standard input";
     code = split(t, &capacity, t->bytes, file.n, o->embed.separator ? o->embed.separator : "\n");
-    return code == CLI_EXIT_OK && t->n == 0 ? cli_fail_usage("%s has no text", t->file) : code;
+    return code == APP_EXIT_OK && t->n == 0 ? app_fail_usage("%s has no text", t->file) : code;
 }
 
 /* Makes the tokens as the model's files say, and tells how many texts that cut. */
-static int tokenize(const struct cli_options *o, const struct akunu_model *model, struct texts *t)
+static int tokenize(const struct app_options *o, const struct akunu_model *model, struct texts *t)
 {
     struct akunu_embedding_text how;
     size_t n_cut = 0, kept = 0;
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     akunu_embedding_text_default(&how, sizeof how);
     how.prompt_name = o->embed.prompt_name;
     how.flags = o->prompt.no_parse_special ? 0 : AKUNU_PARSE_SPECIAL;
     t->ids = calloc(t->n, sizeof *t->ids);
     if (!t->ids)
-        return cli_fail_memory();
-    for (; code == CLI_EXIT_OK && t->n_ids < t->n; t->n_ids++) {
+        return app_fail_memory();
+    for (; code == APP_EXIT_OK && t->n_ids < t->n; t->n_ids++) {
         akunu_token *ids;
         size_t n;
-        code = cli_encode_embedding(model, &t->texts[t->n_ids], &how, &ids, &n);
+        code = app_encode_embedding(model, &t->texts[t->n_ids], &how, &ids, &n);
         t->ids[t->n_ids] = (struct akunu_ids){ ids, n };
         t->longest = n > t->longest ? n : t->longest;
-        if (code == CLI_EXIT_OK && n == 0)
-            code = cli_fail("text %zu has no tokens", t->n_ids + 1);
-        n_cut += code == CLI_EXIT_OK && n < how.n_whole;
-        kept = code == CLI_EXIT_OK && n < how.n_whole ? n : kept;
+        if (code == APP_EXIT_OK && n == 0)
+            code = app_fail("text %zu has no tokens", t->n_ids + 1);
+        n_cut += code == APP_EXIT_OK && n < how.n_whole;
+        kept = code == APP_EXIT_OK && n < how.n_whole ? n : kept;
     }
     t->n_prompt = how.n_prompt;
-    if (code == CLI_EXIT_OK && n_cut > 0)
-        cli_warn("%zu of %zu texts %s cut to the %zu tokens that the model reads of a text", n_cut,
+    if (code == APP_EXIT_OK && n_cut > 0)
+        app_warn("%zu of %zu texts %s cut to the %zu tokens that the model reads of a text", n_cut,
                  t->n, n_cut == 1 ? "was" : "were", kept);
     return code;
 }
@@ -134,18 +134,18 @@ static void free_texts(struct texts *t)
 }
 
 /* ---- Writing ------------------------------------------------------------ */
-static int open_sink(const struct cli_options *o, const struct texts *t, size_t width,
+static int open_sink(const struct app_options *o, const struct texts *t, size_t width,
                      struct sink *sink)
 {
-    *sink = (struct sink){ .out = cli_output_stdout(),
+    *sink = (struct sink){ .out = app_output_stdout(),
                            .width = width,
                            .json = o->output.json,
                            .list = t->file || t->n > 1 };
     if (o->output.path)
         return cli_npy_create(o->output.path, t->n, width, &sink->npy);
     if (sink->json && sink->list)
-        cli_output_text(&sink->out, "[");
-    return CLI_EXIT_OK;
+        app_output_text(&sink->out, "[");
+    return APP_EXIT_OK;
 }
 
 static int write_row(struct sink *sink, const float *row)
@@ -153,31 +153,31 @@ static int write_row(struct sink *sink, const float *row)
     if (sink->npy.file)
         return cli_npy_row(&sink->npy, row);
     if (sink->json)
-        cli_output_text(&sink->out, sink->n > 0 ? ",\n{\"embedding\": [" : "{\"embedding\": [");
+        app_output_text(&sink->out, sink->n > 0 ? ",\n{\"embedding\": [" : "{\"embedding\": [");
     for (size_t i = 0; i < sink->width; i++)
-        cli_output_format(&sink->out, "%s%.9g",
+        app_output_format(&sink->out, "%s%.9g",
                           i == 0     ? "" :
                           sink->json ? ", " :
                                        " ",
                           (double)row[i]);
-    cli_output_text(&sink->out, sink->json ? "]}" : "\n");
+    app_output_text(&sink->out, sink->json ? "]}" : "\n");
     sink->n++;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 static int close_sink(struct sink *sink, int code)
 {
     if (sink->npy.path)
         return cli_npy_close(&sink->npy, code);
-    if (sink->json && code == CLI_EXIT_OK)
-        cli_output_text(&sink->out, sink->list ? "]\n" : "\n");
-    return cli_output_end(&sink->out, code);
+    if (sink->json && code == APP_EXIT_OK)
+        app_output_text(&sink->out, sink->list ? "]\n" : "\n");
+    return app_output_end(&sink->out, code);
 }
 
 /* ---- Embedding ---------------------------------------------------------- */
 /* Opens a session with a context for the longest text, and for passes of several short ones. */
-static int open_for_texts(const struct cli_options *o, const struct texts *t,
-                          struct cli_model_session *loaded)
+static int open_for_texts(const struct app_options *o, const struct texts *t,
+                          struct app_model_session *loaded)
 {
     uint32_t context = 0, batch = o->session.batch;
     bool encoder = loaded->info.encoder;
@@ -192,11 +192,11 @@ static int open_for_texts(const struct cli_options *o, const struct texts *t,
         max_tokens = batch;
     for (size_t i = 0; i < t->n; i++)
         if (t->ids[i].n > max_tokens)
-            return cli_fail("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1,
+            return app_fail("text %zu%s%s has %zu tokens and the %s holds %zu", i + 1,
                             t->file ? " of " : "", t->file ? t->file : "", t->ids[i].n,
                             encoder && batch > 0 ? "pass (-b)" : "context", max_tokens);
-    int code = cli_open_session(o, loaded, context);
-    if (code == CLI_EXIT_OK) { /* every text opens a sequence of its own */
+    int code = app_open_session(o, loaded, context);
+    if (code == APP_EXIT_OK) { /* every text opens a sequence of its own */
         akunu_sequence_free(loaded->session, loaded->sequence);
         loaded->sequence = -1;
     }
@@ -206,11 +206,11 @@ static int open_for_texts(const struct cli_options *o, const struct texts *t,
 static bool is_interrupted(void *user)
 {
     (void)user;
-    return cli_is_interrupted();
+    return app_is_interrupted();
 }
 
-static int embed_all(const struct cli_options *o, const struct texts *t,
-                     struct cli_model_session *loaded, struct sink *sink)
+static int embed_all(const struct app_options *o, const struct texts *t,
+                     struct app_model_session *loaded, struct sink *sink)
 {
     struct akunu_embedding_params embedding = o->embedding;
     embedding.width = sink->width;
@@ -222,51 +222,51 @@ static int embed_all(const struct cli_options *o, const struct texts *t,
                                                                 AKUNU_NORMALIZE_MODEL;
     float *rows = malloc((t->n < AT_ONCE ? t->n : AT_ONCE) * sink->width * sizeof *rows);
     if (!rows)
-        return cli_fail_memory();
-    struct cli_progress progress = cli_progress_begin();
-    int code = CLI_EXIT_OK;
-    for (size_t first = 0, n; code == CLI_EXIT_OK && first < t->n; first += n) {
+        return app_fail_memory();
+    struct app_progress progress = app_progress_begin();
+    int code = APP_EXIT_OK;
+    for (size_t first = 0, n; code == APP_EXIT_OK && first < t->n; first += n) {
         n = t->n - first < AT_ONCE ? t->n - first : AT_ONCE;
         akunu_session_number_texts(loaded->session, first + 1);
         if (akunu_session_embed(loaded->session, t->ids + first, n, &embedding, rows) != AKUNU_OK)
-            code = cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail_library();
-        for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
+            code = app_is_interrupted() ? APP_EXIT_INTERRUPTED : app_fail_library();
+        for (size_t i = 0; code == APP_EXIT_OK && i < n; i++)
             code = write_row(sink, rows + i * sink->width);
-        cli_progress_show(&progress, "embedding", (double)(first + n) / (double)t->n);
+        app_progress_show(&progress, "embedding", (double)(first + n) / (double)t->n);
     }
-    cli_progress_end(&progress);
+    app_progress_end(&progress);
     free(rows);
     return code;
 }
 
-int cli_embed(const struct cli_options *o)
+int cli_embed(const struct app_options *o)
 {
-    struct cli_model_session loaded = { .sequence = -1 };
+    struct app_model_session loaded = { .sequence = -1 };
     struct texts texts = { 0 };
     if (o->output.path && o->output.json)
-        return cli_fail_usage("--out and --json: only one of them can be given");
+        return app_fail_usage("--out and --json: only one of them can be given");
     if (o->embed.normalize && o->embed.no_normalize)
-        return cli_fail_usage("--normalize and --no-normalize: only one of them can be given");
+        return app_fail_usage("--normalize and --no-normalize: only one of them can be given");
     if (o->embed.separator && !*o->embed.separator)
-        return cli_fail_usage("--embd-separator \"\": expected the text that ends a text");
+        return app_fail_usage("--embd-separator \"\": expected the text that ends a text");
     int code = read_texts(o, &texts);
-    if (code == CLI_EXIT_OK)
-        code = cli_load_model(o, &loaded);
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&loaded, "embed");
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
+        code = app_load_model(o, &loaded);
+    if (code == APP_EXIT_OK)
+        code = app_need_tokenizer(&loaded, "embed");
+    if (code == APP_EXIT_OK)
         code = tokenize(o, loaded.model, &texts);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = open_for_texts(o, &texts, &loaded);
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK) {
         struct sink sink;
         code = open_sink(o, &texts, akunu_model_embedding_width(loaded.model, o->embedding.pooling),
                          &sink);
-        if (code == CLI_EXIT_OK)
+        if (code == APP_EXIT_OK)
             code = embed_all(o, &texts, &loaded, &sink);
         code = close_sink(&sink, code);
     }
-    cli_unload(&loaded);
+    app_unload(&loaded);
     free_texts(&texts);
     return code;
 }

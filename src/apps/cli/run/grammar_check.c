@@ -14,7 +14,7 @@ struct place {
     size_t byte, line, column;
 };
 
-static struct place place_of(const struct cli_text *text, size_t byte)
+static struct place place_of(const struct app_text *text, size_t byte)
 {
     struct place p = { byte, 1, 1 };
     for (size_t i = 0; i < byte; i++) {
@@ -29,7 +29,7 @@ static struct place place_of(const struct cli_text *text, size_t byte)
 }
 
 /* Bytes of the character at `at`; a malformed byte counts as one. */
-static size_t character_bytes(const struct cli_text *text, size_t at)
+static size_t character_bytes(const struct app_text *text, size_t at)
 {
     size_t n = 1;
     while (at + n < text->n && n < 4 && ((unsigned char)text->bytes[at + n] & 0xc0) == 0x80)
@@ -37,7 +37,7 @@ static size_t character_bytes(const struct cli_text *text, size_t at)
     return n;
 }
 
-static void report_check(struct cli_output *out, const struct cli_text *text, bool allowed,
+static void report_check(struct app_output *out, const struct app_text *text, bool allowed,
                          size_t at, bool as_json)
 {
     struct place p = place_of(text, at);
@@ -48,48 +48,48 @@ static void report_check(struct cli_output *out, const struct cli_text *text, bo
             json_object_set_new(answer, "line", json_integer((json_int_t)p.line));
             json_object_set_new(answer, "column", json_integer((json_int_t)p.column));
         }
-        cli_json_print(out, answer);
-        cli_output_text(out, "\n");
+        app_json_print(out, answer);
+        app_output_text(out, "\n");
     } else if (allowed) {
-        cli_output_text(out, "match\n");
+        app_output_text(out, "match\n");
     } else if (at == text->n) {
-        cli_output_format(out,
+        app_output_format(out,
                           "no match: line %zu, column %zu (byte %zu): the text ends too early\n",
                           p.line, p.column, p.byte);
     } else {
-        cli_output_format(out, "no match: line %zu, column %zu (byte %zu): found '", p.line,
+        app_output_format(out, "no match: line %zu, column %zu (byte %zu): found '", p.line,
                           p.column, p.byte);
-        cli_output_escaped(out, text->bytes + at, character_bytes(text, at));
-        cli_output_text(out, "'\n");
+        app_output_escaped(out, text->bytes + at, character_bytes(text, at));
+        app_output_text(out, "'\n");
     }
 }
 
-int cli_grammar_check(const struct cli_options *o)
+int cli_grammar_check(const struct app_options *o)
 {
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     struct akunu_tokenizer *tokenizer = NULL;
     struct akunu_grammar *grammar = NULL;
-    struct cli_text text = { 0 };
+    struct app_text text = { 0 };
     bool allowed = false;
     size_t at = 0;
 
-    int code = cli_read_grammar(o, AKUNU_SCHEMA_READING, &grammar);
-    if (code == CLI_EXIT_OK && !grammar)
-        code = cli_fail_usage("a grammar is expected: --grammar, --grammar-file or -j");
-    if (code == CLI_EXIT_OK)
-        code = cli_read_text(o, "the text", &text);
-    if (code == CLI_EXIT_OK && o->model.name)
-        code = cli_load_tokenizer(o, &tokenizer);
-    if (code == CLI_EXIT_OK &&
+    int code = app_read_grammar(o, AKUNU_SCHEMA_READING, &grammar);
+    if (code == APP_EXIT_OK && !grammar)
+        code = app_fail_usage("a grammar is expected: --grammar, --grammar-file or -j");
+    if (code == APP_EXIT_OK)
+        code = app_read_text(o, "the text", &text);
+    if (code == APP_EXIT_OK && o->model.name)
+        code = app_load_tokenizer(o, &tokenizer);
+    if (code == APP_EXIT_OK &&
         akunu_grammar_check(grammar, tokenizer, text.bytes, text.n, &allowed, &at) != AKUNU_OK)
-        code = akunu_last_status() == AKUNU_ERROR_MEMORY ? cli_fail_memory() :
-                                                           cli_fail_usage("%s", akunu_last_error());
-    if (code == CLI_EXIT_OK) {
+        code = akunu_last_status() == AKUNU_ERROR_MEMORY ? app_fail_memory() :
+                                                           app_fail_usage("%s", akunu_last_error());
+    if (code == APP_EXIT_OK) {
         report_check(&out, &text, allowed, at, o->output.json);
-        code = allowed ? CLI_EXIT_OK : CLI_EXIT_FAILURE;
+        code = allowed ? APP_EXIT_OK : APP_EXIT_FAILURE;
     }
     free(text.bytes);
     akunu_grammar_free(grammar);
     akunu_tokenizer_free(tokenizer);
-    return cli_output_end(&out, code);
+    return app_output_end(&out, code);
 }

@@ -6,34 +6,34 @@
 #include "apps/cli/run/run.h"
 
 /* Reads a text as it is: a newline at the end of a file is a part of the code. */
-static int read_part(const char *text, const char *flag, const char *file, struct cli_text *out)
+static int read_part(const char *text, const char *flag, const char *file, struct app_text *out)
 {
     if (file)
-        return cli_read_file(flag, file, out);
+        return app_read_file(flag, file, out);
     out->n = text ? strlen(text) : 0;
     out->bytes = strdup(text ? text : "");
-    return out->bytes ? CLI_EXIT_OK : cli_fail_memory();
+    return out->bytes ? APP_EXIT_OK : app_fail_memory();
 }
 
 int cli_infill_read(struct cli_run *run)
 {
-    const struct cli_options *o = run->options;
+    const struct app_options *o = run->options;
     if (!o->prompt.in_prefix && !o->prompt.in_prefix_file && !o->prompt.in_suffix &&
         !o->prompt.in_suffix_file)
-        return cli_fail_usage("nothing around the gap: give the text before it with --in-prefix "
+        return app_fail_usage("nothing around the gap: give the text before it with --in-prefix "
                               "TEXT or --in-prefix-file FILE, and the text after it with "
                               "--in-suffix TEXT or --in-suffix-file FILE");
     if (o->prompt.in_prefix_file && o->prompt.in_suffix_file &&
         strcmp(o->prompt.in_prefix_file, "-") == 0 && strcmp(o->prompt.in_suffix_file, "-") == 0)
-        return cli_fail_usage("--in-prefix-file - and --in-suffix-file -: only one of them can be "
+        return app_fail_usage("--in-prefix-file - and --in-suffix-file -: only one of them can be "
                               "standard input");
     int code =
         read_part(o->prompt.in_prefix, "--in-prefix-file", o->prompt.in_prefix_file, &run->prompt);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = read_part(o->prompt.in_suffix, "--in-suffix-file", o->prompt.in_suffix_file,
                          &run->suffix);
-    if (code == CLI_EXIT_OK && run->prompt.n == 0 && run->suffix.n == 0)
-        return cli_fail_usage("the texts before and after the gap are both empty");
+    if (code == APP_EXIT_OK && run->prompt.n == 0 && run->suffix.n == 0)
+        return app_fail_usage("the texts before and after the gap are both empty");
     return code;
 }
 
@@ -60,14 +60,14 @@ int cli_infill_tokenize(struct cli_run *run)
     infill.max_tokens = context - count_reserved(run->options->generation.max_tokens, context);
     run->ids = malloc(capacity * sizeof *run->ids);
     if (!run->ids)
-        return cli_fail_memory();
+        return app_fail_memory();
     int64_t n = akunu_tokenizer_encode_infill(run->loaded.tokenizer, &infill, run->ids, capacity);
     if (n < 0)
-        return cli_fail_library();
+        return app_fail_library();
     run->n_ids = (size_t)n;
     if (infill.n_prefix_dropped > 0 || infill.n_suffix_dropped > 0)
-        cli_warn("the context holds %u tokens: left out are the first %zu of the text before the "
+        app_warn("the context holds %u tokens: left out are the first %zu of the text before the "
                  "gap and the last %zu of the text after it (-c sets its size)",
                  context, infill.n_prefix_dropped, infill.n_suffix_dropped);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }

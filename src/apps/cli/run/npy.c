@@ -10,7 +10,7 @@
 
 static int fail_write(const struct cli_npy *npy)
 {
-    return cli_fail("cannot write --out %s: %s", npy->path, strerror(errno));
+    return app_fail("cannot write --out %s: %s", npy->path, strerror(errno));
 }
 
 int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy *out)
@@ -30,13 +30,13 @@ int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy
                  "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, columns);
     memset(header + PREFIX + n, ' ', (size_t)(HEADER - PREFIX - n - 1));
     header[HEADER - 1] = '\n';
-    return fwrite(header, 1, HEADER, out->file) == HEADER ? CLI_EXIT_OK : fail_write(out);
+    return fwrite(header, 1, HEADER, out->file) == HEADER ? APP_EXIT_OK : fail_write(out);
 }
 
 int cli_npy_row(struct cli_npy *npy, const float *values)
 {
     return fwrite(values, sizeof *values, npy->columns, npy->file) == npy->columns ?
-               CLI_EXIT_OK :
+               APP_EXIT_OK :
                fail_write(npy);
 }
 
@@ -46,9 +46,9 @@ int cli_npy_close(struct cli_npy *npy, int code)
     if (!npy->file)
         return code;
     bool regular = fstat(fileno(npy->file), &status) == 0 && S_ISREG(status.st_mode);
-    if (fclose(npy->file) != 0 && code == CLI_EXIT_OK)
+    if (fclose(npy->file) != 0 && code == APP_EXIT_OK)
         code = fail_write(npy);
-    if (code != CLI_EXIT_OK && regular)
+    if (code != APP_EXIT_OK && regular)
         unlink(npy->path);
     npy->file = NULL;
     return code;

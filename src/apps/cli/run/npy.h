@@ -13,7 +13,7 @@ struct cli_npy {
 };
 
 /* Creates the file and writes the header of a [rows, columns] matrix. Returns an exit code, after a
- * message unless it is CLI_EXIT_OK. */
+ * message unless it is APP_EXIT_OK. */
 int cli_npy_create(const char *path, size_t rows, size_t columns, struct cli_npy *out);
 
 /* Appends one row of `columns` values. Returns an exit code as above. */

@@ -8,7 +8,7 @@
 struct parallel {
     struct cli_run *run;
     size_t n;
-    struct cli_text *texts;
+    struct app_text *texts;
     struct akunu_result *results;
     akunu_sequence *sequences;
 };
@@ -18,7 +18,7 @@ static bool collect_piece(size_t completion, akunu_token token, const char *text
 {
     struct parallel *c = user;
     (void)token;
-    cli_progress_end(&c->run->progress);
+    app_progress_end(&c->run->progress);
     return cli_run_keep(c->run, &c->texts[completion], text, n);
 }
 
@@ -30,7 +30,7 @@ static bool texts_are_cancelled(void *user)
 /* Prints each text under a line with its seed, which reproduces it alone. */
 static void print_texts(const struct parallel *c)
 {
-    struct cli_output *out = &c->run->out;
+    struct app_output *out = &c->run->out;
     for (size_t i = 0; i < c->n; i++) {
         json_t *reasoning = NULL, *content = NULL;
         const char *bytes = c->texts[i].bytes;
@@ -40,11 +40,11 @@ static void print_texts(const struct parallel *c)
             bytes = json_string_value(content);
             n = json_string_length(content);
         }
-        cli_output_format(out, "--- %zu, seed %lld ---\n", i + 1,
+        app_output_format(out, "--- %zu, seed %lld ---\n", i + 1,
                           (long long)(c->run->seed + (int64_t)i));
-        cli_output_bytes(out, bytes, n);
+        app_output_bytes(out, bytes, n);
         if (n == 0 || bytes[n - 1] != '\n')
-            cli_output_text(out, "\n");
+            app_output_text(out, "\n");
         json_decref(reasoning);
         json_decref(content);
     }
@@ -56,8 +56,8 @@ static void print_texts_json(const struct parallel *c)
     for (size_t i = 0; i < c->n; i++)
         json_array_append_new(
             array, cli_run_json(c->run, &c->texts[i], &c->results[i], c->run->seed + (int64_t)i));
-    if (cli_json_print(&c->run->out, array))
-        cli_output_text(&c->run->out, "\n");
+    if (app_json_print(&c->run->out, array))
+        app_output_text(&c->run->out, "\n");
 }
 
 static void print_speed(const struct parallel *c)
@@ -70,7 +70,7 @@ static void print_speed(const struct parallel *c)
             c->results[i].generate_seconds > longest ? c->results[i].generate_seconds : longest;
     }
     fputc('\n', stderr);
-    cli_aside("prompt %llu tokens; generated %llu in %zu texts, %.1f tok/s together; load %.2f s",
+    app_aside("prompt %llu tokens; generated %llu in %zu texts, %.1f tok/s together; load %.2f s",
               (unsigned long long)c->results[0].n_prompt, (unsigned long long)n, c->n,
               longest > 0.0 ? (double)(n - c->n) / longest : 0.0, c->run->loaded.load_seconds);
 }
@@ -82,18 +82,18 @@ static int generate_all(struct parallel *c)
     run->generation.on_piece = collect_piece;
     run->generation.cancel = texts_are_cancelled;
     run->generation.user = c;
-    run->progress = cli_progress_begin();
+    run->progress = app_progress_begin();
     enum akunu_status status = akunu_session_generate_parallel(
         run->loaded.session, c->sequences, c->n, &prompt, &run->generation, c->results);
-    cli_progress_end(&run->progress);
+    app_progress_end(&run->progress);
     int code = cli_run_code(run, status);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     if (run->options->output.json)
         print_texts_json(c);
     else
         print_texts(c);
-    cli_output_flush(&run->out);
+    app_output_flush(&run->out);
     if (run->out.error == 0)
         print_speed(c);
     return code;
@@ -107,12 +107,12 @@ int cli_run_parallel(struct cli_run *run)
                           .texts = calloc(n, sizeof *c.texts),
                           .results = calloc(n, sizeof *c.results),
                           .sequences = calloc(n, sizeof *c.sequences) };
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     if (!c.texts || !c.results || !c.sequences)
-        code = cli_fail_memory();
-    for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++)
+        code = app_fail_memory();
+    for (size_t i = 0; code == APP_EXIT_OK && i < n; i++)
         c.results[i].size = sizeof *c.results;
-    if (code == CLI_EXIT_OK) {
+    if (code == APP_EXIT_OK) {
         c.sequences[0] = run->loaded.sequence;
         code = generate_all(&c);
         for (size_t i = 1; i < n; i++)

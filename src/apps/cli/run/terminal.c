@@ -64,7 +64,7 @@ void cli_terminal_hide_typing(bool by_line)
             return;
         is_known = 1;
         catch_signals();
-        cli_interrupt_at_exit(cli_terminal_show_typing);
+        app_interrupt_at_exit(cli_terminal_show_typing);
     }
     without_echo = found;
     without_echo.c_lflag &= ~(tcflag_t)(by_line ? ECHO : ECHO | ICANON);

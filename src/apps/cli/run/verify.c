@@ -18,7 +18,7 @@
 struct replay {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    const struct cli_receipt *receipt;
+    const struct app_receipt *receipt;
     size_t n;         /* tokens that are the receipt's */
     akunu_token made; /* where they part; -1: nowhere */
     uint8_t chain[32];
@@ -59,7 +59,7 @@ static void wait_for_end(struct replay *r, struct akunu_scheduler *scheduler, ui
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&r->changed, &r->lock, &until);
-        if (cli_is_interrupted() && !r->has_ended)
+        if (app_is_interrupted() && !r->has_ended)
             akunu_scheduler_cancel(scheduler, id);
     }
     pthread_mutex_unlock(&r->lock);
@@ -81,15 +81,15 @@ static int replay_request(struct replay *r, struct akunu_scheduler *scheduler)
     request.on_event = on_event;
     request.user = r;
     if (akunu_scheduler_submit(scheduler, &request, &id) != AKUNU_OK)
-        return cli_fail("the receipt: %s", akunu_last_error());
+        return app_fail("the receipt: %s", akunu_last_error());
     wait_for_end(r, scheduler, id);
     if (r->status == AKUNU_OK)
-        return CLI_EXIT_OK;
-    return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail("%s", r->message);
+        return APP_EXIT_OK;
+    return app_is_interrupted() ? APP_EXIT_INTERRUPTED : app_fail("%s", r->message);
 }
 
 /* A scheduler, whose texts are those of the server. */
-static int replay(const struct cli_options *o, const struct cli_model_session *loaded,
+static int replay(const struct app_options *o, const struct app_model_session *loaded,
                   struct replay *r)
 {
     struct akunu_session_params session = o->session;
@@ -100,7 +100,7 @@ static int replay(const struct cli_options *o, const struct cli_model_session *l
     session.context = (uint32_t)(r->receipt->n_prompt + r->receipt->n_tokens + 1);
     struct akunu_scheduler *scheduler = akunu_scheduler_new(loaded->model, &session, &params);
     if (!scheduler)
-        return cli_fail_library();
+        return app_fail_library();
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     int code = replay_request(r, scheduler);
@@ -111,32 +111,32 @@ static int replay(const struct cli_options *o, const struct cli_model_session *l
 }
 
 /* ---- Grammar ------------------------------------------------------------ */
-/* The grammar of a schema or of GBNF; NULL with *code CLI_EXIT_OK: there is none. */
-static struct akunu_grammar *read_plain(const struct cli_constraint *c, int *code)
+/* The grammar of a schema or of GBNF; NULL with *code APP_EXIT_OK: there is none. */
+static struct akunu_grammar *read_plain(const struct app_constraint *c, int *code)
 {
     struct akunu_grammar *grammar = NULL;
-    char *schema = c->schema ? cli_json_write(c->schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    *code = CLI_EXIT_OK;
+    char *schema = c->schema ? app_json_write(c->schema, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    *code = APP_EXIT_OK;
     if (c->grammar)
         grammar = akunu_grammar_parse(c->grammar, strlen(c->grammar));
     else if (schema)
         grammar = akunu_grammar_from_schema(schema, strlen(schema), NULL);
     if (!grammar && (c->grammar || c->schema))
-        *code = cli_fail("the receipt's grammar: %s", akunu_last_error());
+        *code = app_fail("the receipt's grammar: %s", akunu_last_error());
     free(schema);
     return grammar;
 }
 
-static int read_grammar(const struct cli_receipt *r, const struct cli_model_session *loaded,
+static int read_grammar(const struct app_receipt *r, const struct app_model_session *loaded,
                         struct akunu_grammar **out)
 {
-    const struct cli_constraint *c = &r->constraint;
+    const struct app_constraint *c = &r->constraint;
     struct akunu_reply_params reply;
     struct akunu_tool_grammar_params calls;
     int code;
     struct akunu_grammar *content = read_plain(c, &code);
     *out = content;
-    if (code != CLI_EXIT_OK || !c->chat_template)
+    if (code != APP_EXIT_OK || !c->chat_template)
         return code;
     *out = NULL;
     akunu_reply_params_default(&reply, sizeof reply);
@@ -150,22 +150,22 @@ static int read_grammar(const struct cli_receipt *r, const struct cli_model_sess
     calls.parallel = c->parallel;
     calls.content = content;
     if (akunu_grammar_from_tools(&reply, &calls, out) != AKUNU_OK)
-        code = cli_fail("the receipt's tools: %s", akunu_last_error());
+        code = app_fail("the receipt's tools: %s", akunu_last_error());
     akunu_grammar_free(content);
     return code;
 }
 
 /* ---- What was found ----------------------------------------------------- */
 /* A token and its text, as "345 (\" the\")". */
-static const char *show_token(const struct cli_model_session *loaded, akunu_token token,
-                              char out[CLI_SHOWN_BYTES * 2])
+static const char *show_token(const struct app_model_session *loaded, akunu_token token,
+                              char out[APP_SHOWN_BYTES * 2])
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     size_t n;
     char *text =
-        loaded->tokenizer ? cli_token_bytes(loaded->tokenizer, token, AKUNU_CONTINUE, &n) : NULL;
-    snprintf(out, CLI_SHOWN_BYTES * 2, "%d (\"%s\")", (int)token,
-             cli_show_text(text ? text : "", shown));
+        loaded->tokenizer ? app_token_bytes(loaded->tokenizer, token, AKUNU_CONTINUE, &n) : NULL;
+    snprintf(out, APP_SHOWN_BYTES * 2, "%d (\"%s\")", (int)token,
+             app_show_text(text ? text : "", shown));
     free(text);
     return out;
 }
@@ -175,11 +175,11 @@ struct finding {
     char text[512];
 };
 
-static void compare_receipt(const struct replay *r, const struct cli_model_session *loaded,
+static void compare_receipt(const struct replay *r, const struct app_model_session *loaded,
                             struct finding *f)
 {
-    const struct cli_receipt *receipt = r->receipt;
-    char ours[CLI_SHOWN_BYTES * 2], theirs[CLI_SHOWN_BYTES * 2], hex[65];
+    const struct app_receipt *receipt = r->receipt;
+    char ours[APP_SHOWN_BYTES * 2], theirs[APP_SHOWN_BYTES * 2], hex[65];
     for (int i = 0; i < 32; i++)
         snprintf(hex + 2 * i, 3, "%02x", r->chain[i]);
     bool more = r->n < receipt->n_tokens;
@@ -203,10 +203,10 @@ static void compare_receipt(const struct replay *r, const struct cli_model_sessi
                  receipt->n_tokens);
 }
 
-static int report_finding(const struct cli_options *o, const struct replay *r,
+static int report_finding(const struct app_options *o, const struct replay *r,
                           const struct finding *f)
 {
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     bool verified = f->what == NULL;
     if (o->output.json) {
         json_t *value = json_pack("{s:b, s:I}", "verified", (int)verified, "tokens",
@@ -215,113 +215,113 @@ static int report_finding(const struct cli_options *o, const struct replay *r,
             json_object_set_new(value, "differs", json_string(f->what));
         if (!verified && strcmp(f->what, "token") == 0)
             json_object_set_new(value, "token", json_integer((json_int_t)r->n));
-        cli_json_print(&out, value);
-        cli_output_text(&out, "\n");
+        app_json_print(&out, value);
+        app_output_text(&out, "\n");
     } else {
-        cli_output_format(&out, "%s: %s\n", verified ? "verified" : "not verified", f->text);
+        app_output_format(&out, "%s: %s\n", verified ? "verified" : "not verified", f->text);
     }
-    return cli_output_end(&out, verified ? CLI_EXIT_OK : CLI_EXIT_FAILURE);
+    return app_output_end(&out, verified ? APP_EXIT_OK : APP_EXIT_FAILURE);
 }
 
 /* ---- The command -------------------------------------------------------- */
 static bool is_interrupted(void *user)
 {
     (void)user;
-    return cli_is_interrupted();
+    return app_is_interrupted();
 }
 
-static int check_model(const struct cli_model_session *loaded, const struct cli_receipt *receipt,
+static int check_model(const struct app_model_session *loaded, const struct app_receipt *receipt,
                        struct finding *f)
 {
     char hex[65];
     if (akunu_path_sha256(loaded->path, is_interrupted, NULL, hex) != AKUNU_OK)
-        return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail_library();
+        return app_is_interrupted() ? APP_EXIT_INTERRUPTED : app_fail_library();
     if (strcmp(hex, receipt->sha256) != 0) {
         f->what = "model";
         snprintf(f->text, sizeof f->text,
                  "it is of another model: its SHA-256 is %s, and this model's is %s",
                  receipt->sha256, hex);
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-static int check_ids(const struct cli_receipt *receipt, const struct cli_model_session *loaded)
+static int check_ids(const struct app_receipt *receipt, const struct app_model_session *loaded)
 {
     int64_t most = loaded->info.context;
     if (receipt->n_prompt == 0)
-        return cli_fail("the receipt's prompt has no tokens");
+        return app_fail("the receipt's prompt has no tokens");
     if ((int64_t)(receipt->n_prompt + receipt->n_tokens) > most + 1)
-        return cli_fail("the receipt has %zu tokens with its prompt, and the model's context "
+        return app_fail("the receipt has %zu tokens with its prompt, and the model's context "
                         "holds %lld",
                         receipt->n_prompt + receipt->n_tokens, (long long)most);
-    bool good = cli_check_ids("prompt", receipt->prompt, receipt->n_prompt,
-                              loaded->info.vocab_size) == CLI_EXIT_OK &&
-                cli_check_ids("tokens", receipt->tokens, receipt->n_tokens,
-                              loaded->info.vocab_size) == CLI_EXIT_OK;
-    return good ? CLI_EXIT_OK : CLI_EXIT_FAILURE;
+    bool good = app_check_ids("prompt", receipt->prompt, receipt->n_prompt,
+                              loaded->info.vocab_size) == APP_EXIT_OK &&
+                app_check_ids("tokens", receipt->tokens, receipt->n_tokens,
+                              loaded->info.vocab_size) == APP_EXIT_OK;
+    return good ? APP_EXIT_OK : APP_EXIT_FAILURE;
 }
 
-static int verify(const struct cli_options *o, struct cli_receipt *receipt)
+static int verify(const struct app_options *o, struct app_receipt *receipt)
 {
-    struct cli_model_session loaded = { .sequence = -1 };
+    struct app_model_session loaded = { .sequence = -1 };
     struct replay r = { .receipt = receipt, .made = -1 };
     struct akunu_grammar *grammar = NULL;
     struct finding f = { .what = NULL };
     if (receipt->version && strcmp(receipt->version, akunu_version()) != 0)
-        cli_warn("the receipt is of version %.32s, and this is %s", receipt->version,
+        app_warn("the receipt is of version %.32s, and this is %s", receipt->version,
                  akunu_version());
-    int code = cli_load_model(o, &loaded);
-    if (code == CLI_EXIT_OK)
+    int code = app_load_model(o, &loaded);
+    if (code == APP_EXIT_OK)
         code = check_model(&loaded, receipt, &f);
-    if (code == CLI_EXIT_OK && !f.what)
+    if (code == APP_EXIT_OK && !f.what)
         code = check_ids(receipt, &loaded);
-    if (code == CLI_EXIT_OK && !f.what)
+    if (code == APP_EXIT_OK && !f.what)
         code = read_grammar(receipt, &loaded, &grammar);
     receipt->sampling.grammar = grammar;
-    if (code == CLI_EXIT_OK && !f.what) {
+    if (code == APP_EXIT_OK && !f.what) {
         code = replay(o, &loaded, &r);
         compare_receipt(&r, &loaded, &f);
     }
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = report_finding(o, &r, &f);
     akunu_grammar_free(grammar);
-    cli_unload(&loaded);
+    app_unload(&loaded);
     return code;
 }
 
-static int read_json(const struct cli_options *o, json_t **out)
+static int read_json(const struct app_options *o, json_t **out)
 {
-    struct cli_text text;
+    struct app_text text;
     json_error_t error;
     *out = NULL;
-    if (!cli_has_input(o))
-        return cli_fail_usage("the receipt is missing: a file, or - for standard input");
-    int code = cli_read_file("the receipt", o->prompt.file ? o->prompt.file : "-", &text);
-    if (code != CLI_EXIT_OK)
+    if (!app_has_input(o))
+        return app_fail_usage("the receipt is missing: a file, or - for standard input");
+    int code = app_read_file("the receipt", o->prompt.file ? o->prompt.file : "-", &text);
+    if (code != APP_EXIT_OK)
         return code;
-    *out = cli_json_read(text.bytes, text.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
-                         CLI_JSON_STRICT, &error);
+    *out = app_json_read(text.bytes, text.n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+                         APP_JSON_STRICT, &error);
     free(text.bytes);
-    char shown[CLI_SHOWN_BYTES];
-    return *out ? CLI_EXIT_OK :
-                  cli_fail("the receipt is no valid JSON: line %d, column %d: %s", error.line,
-                           error.column, cli_show_text(error.text, shown));
+    char shown[APP_SHOWN_BYTES];
+    return *out ? APP_EXIT_OK :
+                  app_fail("the receipt is no valid JSON: line %d, column %d: %s", error.line,
+                           error.column, app_show_text(error.text, shown));
 }
 
-int cli_verify(const struct cli_options *o)
+int cli_verify(const struct app_options *o)
 {
-    char why[CLI_PROBLEM_BYTES];
+    char why[APP_PROBLEM_BYTES];
     json_t *json;
     int code = read_json(o, &json);
-    struct cli_receipt *receipt = calloc(1, sizeof *receipt);
-    if (code == CLI_EXIT_OK && !receipt)
-        code = cli_fail_memory();
-    if (code == CLI_EXIT_OK && !cli_receipt_read(json, receipt, why))
-        code = *why ? cli_fail("the receipt: %s", why) : cli_fail_memory();
-    if (code == CLI_EXIT_OK)
+    struct app_receipt *receipt = calloc(1, sizeof *receipt);
+    if (code == APP_EXIT_OK && !receipt)
+        code = app_fail_memory();
+    if (code == APP_EXIT_OK && !app_receipt_read(json, receipt, why))
+        code = *why ? app_fail("the receipt: %s", why) : app_fail_memory();
+    if (code == APP_EXIT_OK)
         code = verify(o, receipt);
     if (receipt)
-        cli_receipt_free(receipt);
+        app_receipt_free(receipt);
     free(receipt);
     json_decref(json);
     return code;

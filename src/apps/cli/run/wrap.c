@@ -10,7 +10,7 @@
 
 enum { TAB_COLUMNS = 8, MIN_FENCE = 3 };
 
-void cli_wrap_begin(struct cli_wrap *w, struct cli_output *out)
+void cli_wrap_begin(struct cli_wrap *w, struct app_output *out)
 {
     *w = (struct cli_wrap){ .out = out };
 }
@@ -74,7 +74,7 @@ static void write_held(struct cli_wrap *w, bool with_blanks)
 {
     size_t skipped = with_blanks ? 0 : w->n_blanks;
     if (w->n_held > skipped)
-        cli_output_bytes(w->out, w->held + skipped, w->n_held - skipped);
+        app_output_bytes(w->out, w->held + skipped, w->n_held - skipped);
     w->column = with_blanks ? w->end : w->column + w->columns_of_word;
     w->n_held = w->n_blanks = 0;
     w->columns_of_word = 0;
@@ -85,7 +85,7 @@ static void write_held(struct cli_wrap *w, bool with_blanks)
 
 static void begin_line(struct cli_wrap *w)
 {
-    cli_output_bytes(w->out, "\n", 1);
+    app_output_bytes(w->out, "\n", 1);
     w->column = 0;
 }
 
@@ -103,7 +103,7 @@ static void write_word(struct cli_wrap *w)
 /* Writes a character here; the terminal breaks the line if it has to. */
 static void write_here(struct cli_wrap *w, const struct character *c)
 {
-    cli_output_bytes(w->out, c->bytes, c->n);
+    app_output_bytes(w->out, c->bytes, c->n);
     w->column = advance(w->column, c);
     if (w->columns > 0 && w->column > w->columns)
         w->column = c->columns;
@@ -235,7 +235,7 @@ static size_t length_of(unsigned char first)
 static size_t take_character(struct cli_wrap *w, const char *text, size_t n)
 {
     static const char replacement[] = "\xef\xbf\xbd";
-    struct character c = { .code = -1, .bytes = text, .n = cli_utf8_length(text, n), .columns = 1 };
+    struct character c = { .code = -1, .bytes = text, .n = app_utf8_length(text, n), .columns = 1 };
     if (c.n > 0) {
         utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)c.n, &c.code);
         int columns = utf8proc_charwidth(c.code);
@@ -272,7 +272,7 @@ void cli_wrap_end(struct cli_wrap *w)
     write_rest(w);
 }
 
-void cli_write_plain(struct cli_output *out, const char *text, size_t n)
+void cli_write_plain(struct app_output *out, const char *text, size_t n)
 {
     struct cli_wrap w;
     cli_wrap_begin(&w, out);

@@ -14,7 +14,7 @@
 #include "apps/common/output.h"
 
 struct cli_wrap {
-    struct cli_output *out;
+    struct app_output *out;
     unsigned columns; /* of the terminal, may change at any time; 0: lines are not wrapped */
     unsigned column;  /* of the cursor */
 
@@ -39,7 +39,7 @@ struct cli_wrap {
 };
 
 /* Begins at the beginning of a line. */
-void cli_wrap_begin(struct cli_wrap *wrap, struct cli_output *out);
+void cli_wrap_begin(struct cli_wrap *wrap, struct app_output *out);
 
 /* Writes n bytes, which may end inside a word or a character. */
 void cli_wrap_push(struct cli_wrap *wrap, const char *text, size_t n);
@@ -48,6 +48,6 @@ void cli_wrap_push(struct cli_wrap *wrap, const char *text, size_t n);
 void cli_wrap_end(struct cli_wrap *wrap);
 
 /* Writes a whole text without its control characters, and does not wrap it. */
-void cli_write_plain(struct cli_output *out, const char *text, size_t n);
+void cli_write_plain(struct app_output *out, const char *text, size_t n);
 
 #endif

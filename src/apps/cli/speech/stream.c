@@ -14,8 +14,8 @@
 enum { PIECE = 1 << 16, LINE_BYTES = 80 };
 
 struct stream {
-    const struct cli_options *o;
-    struct cli_output *out;
+    const struct app_options *o;
+    struct app_output *out;
     bool is_terminal;
     bool has_partial; /* words that are not final end the terminal's line */
     size_t n_line;    /* bytes of the line that are final */
@@ -31,18 +31,18 @@ static void print_words_json(struct stream *s, const struct akunu_word *words, s
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, cli_transcript_word(&words[i]));
-    cli_json_print(s->out, json_pack("{s:b, s:o}", "final", is_final, "words", list));
-    cli_output_text(s->out, "\n");
+        json_array_append_new(list, app_transcript_word(&words[i]));
+    app_json_print(s->out, json_pack("{s:b, s:o}", "final", is_final, "words", list));
+    app_output_text(s->out, "\n");
 }
 
 /* Final words in lines; on a terminal with the others after them, which the next call replaces. */
 static void print_text(struct stream *s, const struct akunu_word *words, size_t n, bool is_final)
 {
     if (s->has_partial)
-        cli_output_text(s->out, "\r\033[K");
+        app_output_text(s->out, "\r\033[K");
     if (s->has_partial && s->n_line > 0)
-        cli_output_escaped(s->out, s->line, s->n_line);
+        app_output_escaped(s->out, s->line, s->n_line);
     s->has_partial = false;
     if (!is_final && !s->is_terminal)
         return;
@@ -51,15 +51,15 @@ static void print_text(struct stream *s, const struct akunu_word *words, size_t 
         const char *text = words[i].text;
         size_t n_bytes = words[i].n_bytes;
         if (n_line == 0)
-            text = cli_transcript_strip(text, &n_bytes);
+            text = app_transcript_strip(text, &n_bytes);
         if (!is_final && n_line + n_bytes > LINE_BYTES)
             break;
-        cli_output_escaped(s->out, text, n_bytes);
+        app_output_escaped(s->out, text, n_bytes);
         if (is_final && n_line + n_bytes < sizeof s->line)
             memcpy(s->line + n_line, text, n_bytes);
         n_line += n_bytes;
         if (is_final && n_line + 12 > LINE_BYTES) {
-            cli_output_text(s->out, "\n");
+            app_output_text(s->out, "\n");
             n_line = 0;
         }
     }
@@ -75,7 +75,7 @@ static bool on_words(const struct akunu_word *words, size_t n, bool is_final, vo
         print_words_json(s, words, n, is_final);
     else if (!s->o->output.json)
         print_text(s, words, n, is_final);
-    cli_output_flush(s->out);
+    app_output_flush(s->out);
     return true;
 }
 
@@ -92,7 +92,7 @@ static ssize_t read_bytes(void *to, size_t max)
     ssize_t n;
     do
         n = read(STDIN_FILENO, to, max);
-    while (n < 0 && errno == EINTR && !cli_is_interrupted());
+    while (n < 0 && errno == EINTR && !app_is_interrupted());
     return n < 0 && errno == EINTR ? 0 : n;
 }
 
@@ -146,14 +146,14 @@ static int feed_stream(struct stream *s, struct akunu_speech_stream *stream)
 {
     enum akunu_status status = AKUNU_OK;
     int more = 1;
-    for (bool first = true; status == AKUNU_OK && more > 0 && !cli_is_interrupted();
+    for (bool first = true; status == AKUNU_OK && more > 0 && !app_is_interrupted();
          first = false) {
         more = read_piece(s);
         if (more < 0)
-            return cli_fail("cannot read standard input: %s", strerror(errno));
+            return app_fail("cannot read standard input: %s", strerror(errno));
         const char *kind = first ? find_kind(s->bytes, s->n_bytes) : NULL;
         if (kind)
-            return cli_fail("standard input is %s file; --stream reads 16-bit samples without a "
+            return app_fail("standard input is %s file; --stream reads 16-bit samples without a "
                             "header. Transcribe a file without --stream",
                             kind);
         status = akunu_speech_stream_push(stream, s->samples, convert(s));
@@ -161,24 +161,24 @@ static int feed_stream(struct stream *s, struct akunu_speech_stream *stream)
     if (status == AKUNU_OK)
         status = akunu_speech_stream_end(stream);
     if (!s->o->output.json && s->n_line > 0)
-        cli_output_text(s->out, "\n");
+        app_output_text(s->out, "\n");
     if (status != AKUNU_OK)
-        return cli_fail_library();
-    return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+        return app_fail_library();
+    return app_is_interrupted() ? APP_EXIT_INTERRUPTED : APP_EXIT_OK;
 }
 
-int cli_stream(const struct cli_options *o, struct akunu_session *session,
-               const struct akunu_transcription_params *params, struct cli_output *out)
+int cli_stream(const struct app_options *o, struct akunu_session *session,
+               const struct akunu_transcription_params *params, struct app_output *out)
 {
     struct stream *s = calloc(1, sizeof *s);
     if (!s)
-        return cli_fail_memory();
+        return app_fail_memory();
     s->o = o;
     s->out = out;
     s->is_terminal = isatty(STDOUT_FILENO);
     struct akunu_speech_stream *stream =
         akunu_speech_stream_new(session, o->speech.rate, params, on_words, s);
-    int code = stream ? feed_stream(s, stream) : cli_fail_library();
+    int code = stream ? feed_stream(s, stream) : app_fail_library();
     akunu_speech_stream_free(stream);
     free(s);
     return code;

@@ -6,7 +6,7 @@
 #include "apps/common/transcript.h"
 
 /* Reads 16-bit samples to the end of standard input. */
-int cli_stream(const struct cli_options *o, struct akunu_session *session,
-               const struct akunu_transcription_params *params, struct cli_output *out);
+int cli_stream(const struct app_options *o, struct akunu_session *session,
+               const struct akunu_transcription_params *params, struct app_output *out);
 
 #endif

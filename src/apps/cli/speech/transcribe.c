@@ -18,7 +18,7 @@ struct extras {
 };
 
 /* ---- What is asked for -------------------------------------------------- */
-static struct akunu_transcription_params get_params(const struct cli_options *o,
+static struct akunu_transcription_params get_params(const struct app_options *o,
                                                     const struct extras *extras)
 {
     struct akunu_transcription_params params = o->transcription;
@@ -40,156 +40,156 @@ static struct akunu_transcription_params get_params(const struct cli_options *o,
 /* ---- Languages ---------------------------------------------------------- */
 enum { LANGUAGES_MAX = 128 };
 
-static int detect(struct akunu_session *session, const struct cli_options *o,
+static int detect(struct akunu_session *session, const struct app_options *o,
                   const struct akunu_transcription_params *params, const char *name,
-                  struct cli_output *out)
+                  struct app_output *out)
 {
     float probabilities[LANGUAGES_MAX] = { 0.0f };
     size_t best = 0;
-    struct akunu_audio *audio = cli_open_clip(name);
+    struct akunu_audio *audio = app_open_clip(name);
     if (!audio) {
-        cli_fail_library();
-        return CLI_EXIT_FAILURE; /* the clip's fault, not the model's */
+        app_fail_library();
+        return APP_EXIT_FAILURE; /* the clip's fault, not the model's */
     }
     enum akunu_status status =
         akunu_session_languages(session, audio, params, probabilities, LANGUAGES_MAX);
     akunu_audio_free(audio);
     if (status == AKUNU_ERROR_UNSUPPORTED)
-        return cli_fail_usage("--detect-language: the model knows English alone");
+        return app_fail_usage("--detect-language: the model knows English alone");
     if (status != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     for (size_t i = 0; akunu_language_code(i); i++)
         if (probabilities[i] > probabilities[best])
             best = i;
     if (!(probabilities[best] > 0.0f))
-        return cli_fail("%s: no speech was found, and so no language", name);
+        return app_fail("%s: no speech was found, and so no language", name);
     if (!o->output.json) {
-        cli_output_format(out, "%s (%.2f)\n", akunu_language_code(best),
+        app_output_format(out, "%s (%.2f)\n", akunu_language_code(best),
                           (double)probabilities[best]);
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     }
     json_t *all = json_object();
     for (size_t i = 0; akunu_language_code(i); i++)
         if (probabilities[i] > 0.0f)
             json_object_set_new(all, akunu_language_code(i),
-                                cli_json_real((double)probabilities[i]));
-    cli_json_print(
+                                app_json_real((double)probabilities[i]));
+    app_json_print(
         out, json_pack("{s:s, s:o}", "language", akunu_language_code(best), "probabilities", all));
-    cli_output_text(out, "\n");
-    return CLI_EXIT_OK;
+    app_output_text(out, "\n");
+    return APP_EXIT_OK;
 }
 
 /* ---- The command -------------------------------------------------------- */
-static int check_options(const struct cli_options *o)
+static int check_options(const struct app_options *o)
 {
     if (o->speech.stream &&
         (o->speech.clips.n > 1 ||
          (o->speech.clips.n == 1 && strcmp(o->speech.clips.values[0], "-") != 0)))
-        return cli_fail_usage("--stream reads standard input, and no files");
-    if (o->speech.stream && cli_writes_files(o))
-        return cli_fail_usage("--stream prints text, or JSON, and writes no files");
+        return app_fail_usage("--stream reads standard input, and no files");
+    if (o->speech.stream && app_writes_files(o))
+        return app_fail_usage("--stream prints text, or JSON, and writes no files");
     if (o->speech.stream && o->speech.detect_language)
-        return cli_fail_usage("--detect-language reads files, and --stream none");
+        return app_fail_usage("--detect-language reads files, and --stream none");
     if (o->speech.clips.n == 0 && !o->speech.stream)
-        return cli_fail_usage("an audio file is missing: give it with -f FILE (- is standard "
+        return app_fail_usage("an audio file is missing: give it with -f FILE (- is standard "
                               "input)");
     if ((o->grammar.rule || isfinite(o->transcription.grammar_penalty)) && !o->grammar.text &&
         !o->grammar.file)
-        return cli_fail_usage("%s needs --grammar",
+        return app_fail_usage("%s needs --grammar",
                               o->grammar.rule ? "--grammar-rule" : "--grammar-penalty");
-    if (o->speech.stem && !cli_writes_files(o))
-        return cli_fail_usage("--output-file: no file is asked for; add --output-txt, "
+    if (o->speech.stem && !app_writes_files(o))
+        return app_fail_usage("--output-file: no file is asked for; add --output-txt, "
                               "--output-srt or another");
     size_t n_stem = o->speech.stem ? strlen(o->speech.stem) : 0;
     if (n_stem > 0 && o->speech.stem[n_stem - 1] == '/')
-        return cli_fail_usage("--output-file %s: the name of a file is missing", o->speech.stem);
+        return app_fail_usage("--output-file %s: the name of a file is missing", o->speech.stem);
     if (o->speech.stem && o->speech.clips.n > 1)
-        return cli_fail_usage("--output-file names the files of one clip, and there are %zu",
+        return app_fail_usage("--output-file names the files of one clip, and there are %zu",
                               o->speech.clips.n);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* Windows at once: what was asked for, and as many as there is work for. */
-static uint32_t count_windows(const struct cli_options *o, const struct akunu_model_info *info,
+static uint32_t count_windows(const struct app_options *o, const struct akunu_model_info *info,
                               const struct akunu_transcription_params *params)
 {
     uint32_t most =
-        o->session.max_windows ? o->session.max_windows : cli_speech_windows(info, params);
+        o->session.max_windows ? o->session.max_windows : app_speech_windows(info, params);
     if (o->speech.stream || o->speech.detect_language)
         return 1;
     return o->speech.vad || o->speech.clips.n > most ? most : (uint32_t)o->speech.clips.n;
 }
 
-static int open_for_speech(const struct cli_options *o,
+static int open_for_speech(const struct app_options *o,
                            const struct akunu_transcription_params *params,
-                           struct cli_model_session *loaded)
+                           struct app_model_session *loaded)
 {
     loaded->max_windows = count_windows(o, &loaded->info, params);
-    loaded->max_sequences = cli_speech_texts(params) * loaded->max_windows;
-    int code = cli_open_session(o, loaded, 0);
-    if (code != CLI_EXIT_OK)
+    loaded->max_sequences = app_speech_texts(params) * loaded->max_windows;
+    int code = app_open_session(o, loaded, 0);
+    if (code != APP_EXIT_OK)
         return code;
     akunu_sequence_free(loaded->session, loaded->sequence); /* each text opens one of its own */
     loaded->sequence = -1;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-static int transcribe_clips(const struct cli_options *o, struct cli_model_session *loaded,
-                            const struct extras *extras, struct cli_output *out)
+static int transcribe_clips(const struct app_options *o, struct app_model_session *loaded,
+                            const struct extras *extras, struct app_output *out)
 {
     struct akunu_transcription_params params = get_params(o, extras);
     int code = open_for_speech(o, &params, loaded);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     if (o->speech.stream)
         return cli_stream(o, loaded->session, &params, out);
     if (!o->speech.detect_language)
-        return cli_transcribe_clips(o, loaded, &params, out);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < o->speech.clips.n; i++)
+        return app_transcribe_clips(o, loaded, &params, out);
+    for (size_t i = 0; code == APP_EXIT_OK && i < o->speech.clips.n; i++)
         code = detect(loaded->session, o, &params, o->speech.clips.values[i], out);
     return code;
 }
 
 /* As in whisper.cpp, --grammar takes a file too. */
-static int read_grammar(const struct cli_options *o, struct akunu_grammar **out)
+static int read_grammar(const struct app_options *o, struct akunu_grammar **out)
 {
-    struct cli_options named = *o;
-    char shown[CLI_SHOWN_BYTES];
+    struct app_options named = *o;
+    char shown[APP_SHOWN_BYTES];
     if (o->grammar.text && !strstr(o->grammar.text, "::=")) {
         if (access(o->grammar.text, R_OK) != 0)
-            return cli_fail_usage("--grammar: \"%s\" is no file that can be read, and no grammar, "
+            return app_fail_usage("--grammar: \"%s\" is no file that can be read, and no grammar, "
                                   "which has ::=",
-                                  cli_show_text(o->grammar.text, shown));
+                                  app_show_text(o->grammar.text, shown));
         named.grammar.file = o->grammar.text;
         named.grammar.text = NULL;
     }
-    return cli_read_grammar(&named, AKUNU_SCHEMA_WRITING, out);
+    return app_read_grammar(&named, AKUNU_SCHEMA_WRITING, out);
 }
 
-int cli_transcribe(const struct cli_options *o)
+int cli_transcribe(const struct app_options *o)
 {
-    struct cli_model_session loaded = { .sequence = -1 };
+    struct app_model_session loaded = { .sequence = -1 };
     struct extras extras = { .vad = NULL };
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     int code = check_options(o);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = read_grammar(o, &extras.grammar);
-    if (code == CLI_EXIT_OK)
-        code = cli_load_model(o, &loaded);
-    if (code == CLI_EXIT_OK && loaded.info.n_mels == 0) {
-        cli_fail("%s is no speech model: its architecture is \"%s\"%s", loaded.path,
+    if (code == APP_EXIT_OK)
+        code = app_load_model(o, &loaded);
+    if (code == APP_EXIT_OK && loaded.info.n_mels == 0) {
+        app_fail("%s is no speech model: its architecture is \"%s\"%s", loaded.path,
                  loaded.info.architecture, o->model.name ? "" : "; give a Whisper model with -m");
-        code = CLI_EXIT_MODEL;
+        code = APP_EXIT_MODEL;
     }
-    if (code == CLI_EXIT_OK)
-        code = cli_need_tokenizer(&loaded, "transcribe");
-    if (code == CLI_EXIT_OK && o->speech.vad)
-        code = cli_load_vad(o, loaded.path, true, &extras.vad);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
+        code = app_need_tokenizer(&loaded, "transcribe");
+    if (code == APP_EXIT_OK && o->speech.vad)
+        code = app_load_vad(o, loaded.path, true, &extras.vad);
+    if (code == APP_EXIT_OK)
         code = transcribe_clips(o, &loaded, &extras, &out);
-    code = cli_output_end(&out, code);
+    code = app_output_end(&out, code);
     akunu_vad_free(extras.vad);
     akunu_grammar_free(extras.grammar);
-    cli_unload(&loaded);
+    app_unload(&loaded);
     return code;
 }

@@ -81,7 +81,7 @@ static bool skip_tensor(struct cursor *c)
     return c->at <= c->n && skip(c, n_dims * 8 + 4 + 8);
 }
 
-uint64_t cli_gguf_header_size(const unsigned char *bytes, size_t n)
+uint64_t app_gguf_header_size(const unsigned char *bytes, size_t n)
 {
     struct cursor c = { bytes, n, 0, false };
     if (n >= 4 && memcmp(bytes, "GGUF", 4) != 0)

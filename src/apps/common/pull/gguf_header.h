@@ -8,6 +8,6 @@
 
 /* Bytes of header, metadata and tensor list, given the first `n` bytes of the file. More than n:
  * at least that many are needed to tell. 0: it is no GGUF file of version 2 or 3. */
-uint64_t cli_gguf_header_size(const unsigned char *bytes, size_t n);
+uint64_t app_gguf_header_size(const unsigned char *bytes, size_t n);
 
 #endif

@@ -14,7 +14,7 @@
 enum { MAX_REDIRECTS = 10, CONNECT_SECONDS = 30, MAX_WAIT = 120, BUFFER_BYTES = 256 << 10 };
 
 /* ---- Headers ------------------------------------------------------------ */
-static void reset_headers(struct cli_http_reply *r)
+static void reset_headers(struct app_http_reply *r)
 {
     r->first = r->total = r->length = -1;
     r->is_chunked = r->is_html = r->is_encoded = false;
@@ -31,7 +31,7 @@ static int64_t read_digits(const char *text, const char **end)
 }
 
 /* "bytes 0-15/98000", "bytes 0-15/" followed by a star: the length is not known. */
-static void read_content_range(const char *value, struct cli_http_reply *r)
+static void read_content_range(const char *value, struct app_http_reply *r)
 {
     const char *end;
     if (strncasecmp(value, "bytes ", 6) != 0)
@@ -42,14 +42,14 @@ static void read_content_range(const char *value, struct cli_http_reply *r)
 }
 
 /* Target of `<URL>; rel="next"`. */
-static void read_link(const char *value, struct cli_http_reply *r)
+static void read_link(const char *value, struct app_http_reply *r)
 {
     const char *open = strchr(value, '<'), *close = open ? strchr(open, '>') : NULL;
     if (close && strstr(close, "rel=\"next\"") && (size_t)(close - open) < sizeof r->next)
         snprintf(r->next, sizeof r->next, "%.*s", (int)(close - open - 1), open + 1);
 }
 
-static void take_header(const char *name, const char *value, struct cli_http_reply *r)
+static void take_header(const char *name, const char *value, struct app_http_reply *r)
 {
     const char *end;
     if (strcasecmp(name, "content-length") == 0)
@@ -77,7 +77,7 @@ static void take_header(const char *name, const char *value, struct cli_http_rep
 
 static size_t on_header(char *bytes, size_t size, size_t n, void *user)
 {
-    struct cli_http_reply *r = user;
+    struct app_http_reply *r = user;
     char line[2048];
     size_t n_line = size * n;
     if (n_line >= sizeof line)
@@ -102,7 +102,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *user)
 static int on_poll(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)user, (void)a, (void)b, (void)c, (void)d;
-    return cli_is_interrupted();
+    return app_is_interrupted();
 }
 
 static bool add_header(struct curl_slist **headers, const char *name, const char *value)
@@ -128,7 +128,7 @@ static bool add_bearer(struct curl_slist **headers, const char *token)
     return added;
 }
 
-static void set_limits(const struct cli_http *http, CURL *easy)
+static void set_limits(const struct app_http *http, CURL *easy)
 {
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -147,8 +147,8 @@ static void set_limits(const struct cli_http *http, CURL *easy)
         curl_easy_setopt(easy, CURLOPT_CAINFO, http->certificates);
 }
 
-bool cli_http_prepare(const struct cli_http *http, CURL *easy, const char *url, const char *range,
-                      const char *if_range, struct cli_http_reply *reply,
+bool app_http_prepare(const struct app_http *http, CURL *easy, const char *url, const char *range,
+                      const char *if_range, struct app_http_reply *reply,
                       struct curl_slist **headers)
 {
     char agent[64];
@@ -159,7 +159,7 @@ bool cli_http_prepare(const struct cli_http *http, CURL *easy, const char *url, 
     reply->error[0] = '\0';
     curl_easy_reset(easy);
     set_limits(http, easy);
-    reply->is_endpoint = cli_url_is_same_origin(url, http->endpoint);
+    reply->is_endpoint = app_url_is_same_origin(url, http->endpoint);
     reply->sent_token = http->token && reply->is_endpoint;
     bool ok = add_header(headers, "Accept-Encoding", "identity") &&
               (!if_range || add_header(headers, "If-Range", if_range)) &&
@@ -174,14 +174,14 @@ bool cli_http_prepare(const struct cli_http *http, CURL *easy, const char *url, 
 }
 
 struct body {
-    struct cli_http_reply *reply;
+    struct app_http_reply *reply;
     size_t max;
 };
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *user)
 {
     struct body *body = user;
-    struct cli_http_reply *r = body->reply;
+    struct app_http_reply *r = body->reply;
     size_t n_bytes = size * n;
     if (n_bytes > body->max - r->n_body)
         n_bytes = body->max - r->n_body;
@@ -201,7 +201,7 @@ static bool is_redirect(long status)
 }
 
 /* The target of a redirect replaces *url. Returns false, with reply->error, if it is refused. */
-static bool follow(CURL *easy, struct cli_http_reply *reply, int n_redirects, char **url)
+static bool follow(CURL *easy, struct app_http_reply *reply, int n_redirects, char **url)
 {
     char *target = NULL;
     curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &target);
@@ -226,8 +226,8 @@ static bool follow(CURL *easy, struct cli_http_reply *reply, int n_redirects, ch
 }
 
 /* One try, with its redirects. */
-static bool get_once(struct cli_http *http, const char *url, const char *range, size_t max,
-                     struct cli_http_reply *reply)
+static bool get_once(struct app_http *http, const char *url, const char *range, size_t max,
+                     struct app_http_reply *reply)
 {
     struct body body = { reply, max };
     reply->linked_etag[0] = '\0';
@@ -235,7 +235,7 @@ static bool get_once(struct cli_http *http, const char *url, const char *range, 
     reply->url = strdup(url);
     for (int n_redirects = 0; reply->url; n_redirects++) {
         struct curl_slist *headers = NULL;
-        bool ok = cli_http_prepare(http, http->easy, reply->url, range, NULL, reply, &headers);
+        bool ok = app_http_prepare(http, http->easy, reply->url, range, NULL, reply, &headers);
         reply->n_body = 0;
         curl_easy_setopt(http->easy, CURLOPT_WRITEFUNCTION, on_body);
         curl_easy_setopt(http->easy, CURLOPT_WRITEDATA, &body);
@@ -257,37 +257,37 @@ static bool get_once(struct cli_http *http, const char *url, const char *range, 
     return false;
 }
 
-int cli_http_get(struct cli_http *http, const char *url, const char *range, size_t max,
-                 struct cli_http_reply *reply)
+int app_http_get(struct app_http *http, const char *url, const char *range, size_t max,
+                 struct app_http_reply *reply)
 {
-    *reply = (struct cli_http_reply){ .first = -1 };
+    *reply = (struct app_http_reply){ .first = -1 };
     for (int n = 1;; n++) {
         if (!get_once(http, url, range, max, reply))
-            return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : cli_fail_memory();
-        if (cli_is_interrupted())
-            return CLI_EXIT_INTERRUPTED;
-        double delay = cli_http_delay(n, reply->retry_after);
-        if (!cli_http_is_transient(reply) || n > http->n_retries || delay < 0.0)
-            return CLI_EXIT_OK;
-        if (cli_http_wait(delay) != CLI_EXIT_OK)
-            return CLI_EXIT_INTERRUPTED;
+            return app_is_interrupted() ? APP_EXIT_INTERRUPTED : app_fail_memory();
+        if (app_is_interrupted())
+            return APP_EXIT_INTERRUPTED;
+        double delay = app_http_delay(n, reply->retry_after);
+        if (!app_http_is_transient(reply) || n > http->n_retries || delay < 0.0)
+            return APP_EXIT_OK;
+        if (app_http_wait(delay) != APP_EXIT_OK)
+            return APP_EXIT_INTERRUPTED;
     }
 }
 
-void cli_http_reply_free(struct cli_http_reply *reply)
+void app_http_reply_free(struct app_http_reply *reply)
 {
     free(reply->url);
     free(reply->body);
-    *reply = (struct cli_http_reply){ .first = -1 };
+    *reply = (struct app_http_reply){ .first = -1 };
 }
 
 /* ---- What an answer means ----------------------------------------------- */
-bool cli_http_is_good(const struct cli_http_reply *r)
+bool app_http_is_good(const struct app_http_reply *r)
 {
     return r->result == CURLE_OK && (r->status == 200 || r->status == 206);
 }
 
-bool cli_http_is_transient(const struct cli_http_reply *r)
+bool app_http_is_transient(const struct app_http_reply *r)
 {
     switch (r->result) {
     case CURLE_OK: break;
@@ -302,7 +302,7 @@ bool cli_http_is_transient(const struct cli_http_reply *r)
            r->status == 503 || r->status == 504;
 }
 
-double cli_http_delay(int n, long retry_after)
+double app_http_delay(int n, long retry_after)
 {
     double delay = 0.25;
     for (int i = 0; i < n && delay < 30.0; i++)
@@ -312,18 +312,18 @@ double cli_http_delay(int n, long retry_after)
     return (double)retry_after > delay ? (double)retry_after : delay;
 }
 
-int cli_http_wait(double seconds)
+int app_http_wait(double seconds)
 {
-    double end = cli_seconds() + seconds;
+    double end = app_seconds() + seconds;
     const struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
-    while (!cli_is_interrupted() && cli_seconds() < end)
+    while (!app_is_interrupted() && app_seconds() < end)
         nanosleep(&pause, NULL);
-    return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+    return app_is_interrupted() ? APP_EXIT_INTERRUPTED : APP_EXIT_OK;
 }
 
-static void describe_refusal(const struct cli_http_reply *r, char *out)
+static void describe_refusal(const struct app_http_reply *r, char *out)
 {
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     const char *help = "";
     if (r->is_endpoint && strcmp(r->error_code, "GatedRepo") == 0)
         help = r->sent_token ? ": the repository is gated, and the account of the token has not "
@@ -334,92 +334,92 @@ static void describe_refusal(const struct cli_http_reply *r, char *out)
         help = r->sent_token ? ": there is no such repository, or the token has no access to it" :
                                ": there is no such repository, or it is private or gated, and "
                                "HF_TOKEN is not set";
-    snprintf(out, CLI_HTTP_WHY_BYTES, "the server refuses it (%ld%s%s)%s", r->status,
-             *r->error_code ? ", " : "", *r->error_code ? cli_show_text(r->error_code, shown) : "",
+    snprintf(out, APP_HTTP_WHY_BYTES, "the server refuses it (%ld%s%s)%s", r->status,
+             *r->error_code ? ", " : "", *r->error_code ? app_show_text(r->error_code, shown) : "",
              help);
 }
 
-static void describe_failure(const struct cli_http *http, const struct cli_http_reply *r, char *out)
+static void describe_failure(const struct app_http *http, const struct app_http_reply *r, char *out)
 {
     const char *text = *r->error ? r->error : curl_easy_strerror(r->result);
-    char shown[CLI_SHOWN_BYTES];
+    char shown[APP_SHOWN_BYTES];
     switch (r->result) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
-        snprintf(out, CLI_HTTP_WHY_BYTES,
+        snprintf(out, APP_HTTP_WHY_BYTES,
                  "the server's certificate is not accepted: %s (SSL_CERT_FILE may name a file of "
                  "certificates to trust)",
-                 cli_show_text(text, shown));
+                 app_show_text(text, shown));
         return;
     case CURLE_SSL_CACERT_BADFILE:
-        snprintf(out, CLI_HTTP_WHY_BYTES, "no certificates to trust can be read%s%s",
+        snprintf(out, APP_HTTP_WHY_BYTES, "no certificates to trust can be read%s%s",
                  http->certificates ? ", SSL_CERT_FILE is " : " (apt-get install ca-certificates)",
                  http->certificates ? http->certificates : "");
         return;
     case CURLE_OPERATION_TIMEDOUT:
-        snprintf(out, CLI_HTTP_WHY_BYTES, "the server sends nothing (%s)",
-                 cli_show_text(text, shown));
+        snprintf(out, APP_HTTP_WHY_BYTES, "the server sends nothing (%s)",
+                 app_show_text(text, shown));
         return;
     case CURLE_PARTIAL_FILE:
-        snprintf(out, CLI_HTTP_WHY_BYTES,
+        snprintf(out, APP_HTTP_WHY_BYTES,
                  "the connection ended before all that the server had announced was there");
         return;
-    default: snprintf(out, CLI_HTTP_WHY_BYTES, "%s", cli_show_text(text, shown));
+    default: snprintf(out, APP_HTTP_WHY_BYTES, "%s", app_show_text(text, shown));
     }
 }
 
-const char *cli_http_why(const struct cli_http *http, const struct cli_http_reply *r,
-                         char out[CLI_HTTP_WHY_BYTES])
+const char *app_http_why(const struct app_http *http, const struct app_http_reply *r,
+                         char out[APP_HTTP_WHY_BYTES])
 {
     if (r->result != CURLE_OK)
         describe_failure(http, r, out);
     else if (r->status == 401 || r->status == 403)
         describe_refusal(r, out);
     else if (r->status == 404 || r->status == 410)
-        snprintf(out, CLI_HTTP_WHY_BYTES, "there is no such file (%ld)", r->status);
+        snprintf(out, APP_HTTP_WHY_BYTES, "there is no such file (%ld)", r->status);
     else if (r->status == 429 && r->retry_after > 0)
-        snprintf(out, CLI_HTTP_WHY_BYTES,
+        snprintf(out, APP_HTTP_WHY_BYTES,
                  "the server has too many requests (429) and asks to wait for %ld s",
                  r->retry_after);
     else
-        snprintf(out, CLI_HTTP_WHY_BYTES, "the server answers with status %ld", r->status);
+        snprintf(out, APP_HTTP_WHY_BYTES, "the server answers with status %ld", r->status);
     return out;
 }
 
-int cli_http_fail(const struct cli_http *http, const char *url, const struct cli_http_reply *r)
+int app_http_fail(const struct app_http *http, const char *url, const struct app_http_reply *r)
 {
-    char why[CLI_HTTP_WHY_BYTES], *shown = cli_url_shown(url);
-    cli_fail("%s: %s", shown ? shown : "the URL", cli_http_why(http, r, why));
+    char why[APP_HTTP_WHY_BYTES], *shown = app_url_shown(url);
+    app_fail("%s: %s", shown ? shown : "the URL", app_http_why(http, r, why));
     free(shown);
     bool is_model = r->result == CURLE_OK && r->status >= 400 && r->status < 429;
-    return is_model ? CLI_EXIT_MODEL : CLI_EXIT_FAILURE;
+    return is_model ? APP_EXIT_MODEL : APP_EXIT_FAILURE;
 }
 
 /* ---- Setting up --------------------------------------------------------- */
-int cli_http_open(const struct cli_options *o, struct cli_http *http)
+int app_http_open(const struct app_options *o, struct app_http *http)
 {
     const char *endpoint = getenv("HF_ENDPOINT"), *certificates = getenv("SSL_CERT_FILE");
-    *http = (struct cli_http){ .stall_seconds = o->download.stall_timeout,
+    *http = (struct app_http){ .stall_seconds = o->download.stall_timeout,
                                .n_retries = (int)o->download.retries,
                                .n_connections = (int)o->download.connections };
     if (!endpoint || !*endpoint)
         endpoint = "https://huggingface.co";
     http->certificates = certificates && *certificates ? certificates : NULL;
     http->endpoint = strdup(endpoint);
-    char *origin = cli_url_origin(endpoint);
+    char *origin = app_url_origin(endpoint);
     bool ok = origin && (strncmp(origin, "http://", 7) == 0 || strncmp(origin, "https://", 8) == 0);
     free(origin);
     if (!ok)
-        return cli_fail_usage("HF_ENDPOINT: expected a URL like https://huggingface.co");
+        return app_fail_usage("HF_ENDPOINT: expected a URL like https://huggingface.co");
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !http->endpoint ||
         !(http->easy = curl_easy_init()))
-        return cli_fail_memory();
+        return app_fail_memory();
     for (size_t n = strlen(http->endpoint); n > 0 && http->endpoint[n - 1] == '/';)
         http->endpoint[--n] = '\0';
-    return cli_hub_read_token(&http->token);
+    return app_hub_read_token(&http->token);
 }
 
-void cli_http_close(struct cli_http *http)
+void app_http_close(struct app_http *http)
 {
     if (http->easy)
         curl_easy_cleanup(http->easy);
@@ -427,5 +427,5 @@ void cli_http_close(struct cli_http *http)
         explicit_bzero(http->token, strlen(http->token));
     free(http->token);
     free(http->endpoint);
-    *http = (struct cli_http){ 0 };
+    *http = (struct app_http){ 0 };
 }

@@ -11,10 +11,10 @@
 
 #include "apps/common/options.h"
 
-enum { CLI_HTTP_WHY_BYTES = 640 };
+enum { APP_HTTP_WHY_BYTES = 640 };
 
 /* What requests share. */
-struct cli_http {
+struct app_http {
     CURL *easy;               /* of requests into memory */
     char *endpoint;           /* HF_ENDPOINT, without a slash at its end */
     char *token;              /* for the endpoint's origin; NULL: none */
@@ -24,7 +24,7 @@ struct cli_http {
 };
 
 /* An answer. Members of headers that it lacks are -1 or "". */
-struct cli_http_reply {
+struct app_http_reply {
     CURLcode result;
     char error[CURL_ERROR_SIZE];
     long status;
@@ -42,68 +42,68 @@ struct cli_http_reply {
     size_t n_body;
 };
 
-/* Reads HF_ENDPOINT, the token and the flags. Returns CLI_EXIT_OK, or another code after a message.
- * Call cli_http_close in any case. */
-int cli_http_open(const struct cli_options *o, struct cli_http *http);
-void cli_http_close(struct cli_http *http);
+/* Reads HF_ENDPOINT, the token and the flags. Returns APP_EXIT_OK, or another code after a message.
+ * Call app_http_close in any case. */
+int app_http_open(const struct app_options *o, struct app_http *http);
+void app_http_close(struct app_http *http);
 
 /* Requests `url`, of it the bytes `range` ("0-15"; NULL: all); keeps at most `max` bytes of the
- * body and stops there. Tries again after transient failures. Returns CLI_EXIT_OK if there is an
- * answer, whatever its status, or a failure in reply->result; CLI_EXIT_INTERRUPTED; or
- * CLI_EXIT_MEMORY after a message. Free the reply in any case. */
-int cli_http_get(struct cli_http *http, const char *url, const char *range, size_t max,
-                 struct cli_http_reply *reply);
-void cli_http_reply_free(struct cli_http_reply *reply);
+ * body and stops there. Tries again after transient failures. Returns APP_EXIT_OK if there is an
+ * answer, whatever its status, or a failure in reply->result; APP_EXIT_INTERRUPTED; or
+ * APP_EXIT_MEMORY after a message. Free the reply in any case. */
+int app_http_get(struct app_http *http, const char *url, const char *range, size_t max,
+                 struct app_http_reply *reply);
+void app_http_reply_free(struct app_http_reply *reply);
 
 /* Whether the answer is 200 or 206. */
-bool cli_http_is_good(const struct cli_http_reply *reply);
+bool app_http_is_good(const struct app_http_reply *reply);
 
 /* Whether another try may succeed: a stall, a lost connection, 429 and most of 5xx. */
-bool cli_http_is_transient(const struct cli_http_reply *reply);
+bool app_http_is_transient(const struct app_http_reply *reply);
 
 /* Seconds before try `n`, from 1; -1: the server asks for more patience than we have. */
-double cli_http_delay(int n, long retry_after);
+double app_http_delay(int n, long retry_after);
 
-/* Sleeps; CLI_EXIT_OK or CLI_EXIT_INTERRUPTED. */
-int cli_http_wait(double seconds);
+/* Sleeps; APP_EXIT_OK or APP_EXIT_INTERRUPTED. */
+int app_http_wait(double seconds);
 
 /* Says why the answer is none, without the URL. Returns `out`. */
-const char *cli_http_why(const struct cli_http *http, const struct cli_http_reply *reply,
-                         char out[CLI_HTTP_WHY_BYTES]);
+const char *app_http_why(const struct app_http *http, const struct app_http_reply *reply,
+                         char out[APP_HTTP_WHY_BYTES]);
 
 /* Prints why `url` gave nothing; returns the exit code. */
-int cli_http_fail(const struct cli_http *http, const char *url, const struct cli_http_reply *reply);
+int app_http_fail(const struct app_http *http, const char *url, const struct app_http_reply *reply);
 
 /* Prepares a request for `easy`, which fills *reply; the caller sets what receives the body.
  * `if_range`: a validator, or NULL. Free *headers after the request. False: out of memory. */
-bool cli_http_prepare(const struct cli_http *http, CURL *easy, const char *url, const char *range,
-                      const char *if_range, struct cli_http_reply *reply,
+bool app_http_prepare(const struct app_http *http, CURL *easy, const char *url, const char *range,
+                      const char *if_range, struct app_http_reply *reply,
                       struct curl_slist **headers);
 
 /* ---- URLs: url.c -------------------------------------------------------- */
 /* All results are to be freed; NULL: out of memory, or no URL of http or https. */
 
 /* The URL for people and for files: no user, no password, and "?…" in place of a query. */
-char *cli_url_shown(const char *url);
+char *app_url_shown(const char *url);
 
 /* What identifies the file: the same, with a hash in place of the query. */
-char *cli_url_key(const char *url);
+char *app_url_key(const char *url);
 
 /* "https://host:443". */
-char *cli_url_origin(const char *url);
-bool cli_url_is_same_origin(const char *a, const char *b);
+char *app_url_origin(const char *url);
+bool app_url_is_same_origin(const char *a, const char *b);
 
-/* The last part of the path, decoded: a name for a file, if cli_is_file_name. */
-char *cli_url_name(const char *url);
+/* The last part of the path, decoded: a name for a file, if app_is_file_name. */
+char *app_url_name(const char *url);
 
 /* The URL with another name at the end of its path. */
-char *cli_url_with_name(const char *url, const char *name);
+char *app_url_with_name(const char *url, const char *name);
 
 /* `path` for a URL: each part between slashes encoded. */
-char *cli_url_encode_path(const char *path);
+char *app_url_encode_path(const char *path);
 
 /* Whether a name of a server may be that of a file here: no path, not hidden, UTF-8 without control
  * characters, at most 200 bytes. */
-bool cli_is_file_name(const char *name);
+bool app_is_file_name(const char *name);
 
 #endif

@@ -10,7 +10,7 @@
 enum { MAX_LIST_BYTES = 16 << 20, MAX_PAGES = 64, MAX_FILES = 100000, MAX_REPO = 200 };
 
 /* ---- Names -------------------------------------------------------------- */
-bool cli_is_repo_name(const char *name)
+bool app_is_repo_name(const char *name)
 {
     const char *slash = strchr(name, '/');
     size_t n = strlen(name);
@@ -29,10 +29,10 @@ static bool is_revision(const char *text)
     return *text && !strstr(text, "..");
 }
 
-int cli_repo_parse(const char *text, struct cli_repo *repo)
+int app_repo_parse(const char *text, struct app_repo *repo)
 {
-    char shown[CLI_SHOWN_BYTES];
-    *repo = (struct cli_repo){ 0 };
+    char shown[APP_SHOWN_BYTES];
+    *repo = (struct app_repo){ 0 };
     static const char *const hosts[] = { "hf.co/", "huggingface.co/" }; /* ollama's names */
     const char *from = text;
     for (size_t i = 0; i < 2; i++)
@@ -48,27 +48,27 @@ int cli_repo_parse(const char *text, struct cli_repo *repo)
     if (!repo->revision)
         repo->revision = strdup("main");
     if (!repo->name || !repo->revision)
-        return cli_fail_memory();
-    if (!*from && cli_is_repo_name(repo->name) && is_revision(repo->revision) &&
+        return app_fail_memory();
+    if (!*from && app_is_repo_name(repo->name) && is_revision(repo->revision) &&
         (!repo->what || *repo->what))
-        return CLI_EXIT_OK;
-    return cli_fail_usage("'%s' is not a repository: expected USER/REPO, USER/REPO:TYPE, "
+        return APP_EXIT_OK;
+    return app_fail_usage("'%s' is not a repository: expected USER/REPO, USER/REPO:TYPE, "
                           "USER/REPO:FILE or USER/REPO@REVISION",
-                          cli_show_text(text, shown));
+                          app_show_text(text, shown));
 }
 
-void cli_repo_free(struct cli_repo *repo)
+void app_repo_free(struct app_repo *repo)
 {
     free(repo->name);
     free(repo->revision);
     free(repo->what);
-    *repo = (struct cli_repo){ 0 };
+    *repo = (struct app_repo){ 0 };
 }
 
 /* `text` with every slash encoded, too. */
 static char *encode_part(const char *text)
 {
-    char *plain = cli_url_encode_path(text), *out = plain ? malloc(3 * strlen(plain) + 1) : NULL;
+    char *plain = app_url_encode_path(text), *out = plain ? malloc(3 * strlen(plain) + 1) : NULL;
     char *to = out;
     for (const char *c = plain; out && *c; c++) {
         if (*c == '/') {
@@ -84,9 +84,9 @@ static char *encode_part(const char *text)
     return out;
 }
 
-char *cli_repo_url(const struct cli_http *http, const struct cli_repo *repo, const char *path)
+char *app_repo_url(const struct app_http *http, const struct app_repo *repo, const char *path)
 {
-    char *url = NULL, *revision = encode_part(repo->revision), *encoded = cli_url_encode_path(path);
+    char *url = NULL, *revision = encode_part(repo->revision), *encoded = app_url_encode_path(path);
     if (revision && encoded &&
         asprintf(&url, "%s/%s/resolve/%s/%s", http->endpoint, repo->name, revision, encoded) < 0)
         url = NULL;
@@ -103,7 +103,7 @@ static bool is_path(const char *path)
     for (const char *c = path; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return false;
-    return cli_is_file_name(slash ? slash + 1 : path) && path[0] != '/' && !strstr(path, "//") &&
+    return app_is_file_name(slash ? slash + 1 : path) && path[0] != '/' && !strstr(path, "//") &&
            !strstr(path, "../");
 }
 
@@ -112,7 +112,7 @@ static bool is_sha256(const char *text)
     return text && strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-static int add_file(struct cli_repo_files *files, const json_t *entry)
+static int add_file(struct app_repo_files *files, const json_t *entry)
 {
     const char *type = json_string_value(json_object_get(entry, "type"));
     const char *path = json_string_value(json_object_get(entry, "path"));
@@ -122,36 +122,36 @@ static int add_file(struct cli_repo_files *files, const json_t *entry)
     if (json_is_integer(json_object_get(lfs, "size")))
         size = json_object_get(lfs, "size");
     if (!type || strcmp(type, "file") != 0 || !path || !is_path(path))
-        return CLI_EXIT_OK;
-    struct cli_repo_file *grown =
+        return APP_EXIT_OK;
+    struct app_repo_file *grown =
         files->n < MAX_FILES ? realloc(files->list, (files->n + 1) * sizeof *grown) : NULL;
     if (!grown)
-        return cli_fail_memory();
+        return app_fail_memory();
     files->list = grown;
-    struct cli_repo_file *f = &files->list[files->n];
-    *f = (struct cli_repo_file){ .path = strdup(path), .size = -1 };
+    struct app_repo_file *f = &files->list[files->n];
+    *f = (struct app_repo_file){ .path = strdup(path), .size = -1 };
     if (!f->path)
-        return cli_fail_memory();
+        return app_fail_memory();
     files->n++;
     if (json_is_integer(size) && json_integer_value(size) >= 0)
         f->size = json_integer_value(size);
     if (is_sha256(sha256))
         memcpy(f->sha256, sha256, sizeof f->sha256);
     snprintf(f->id, sizeof f->id, "%s", f->sha256[0] ? f->sha256 : oid ? oid : "");
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-static int add_page(const struct cli_http_reply *r, const char *url, struct cli_repo_files *files)
+static int add_page(const struct app_http_reply *r, const char *url, struct app_repo_files *files)
 {
     json_t *list = json_loadb(r->body ? r->body : "", r->n_body, 0, NULL);
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     if (!json_is_array(list)) {
-        char *shown = cli_url_shown(url);
-        code = cli_fail("%s: expected a list of files in JSON, and the server sends something else",
+        char *shown = app_url_shown(url);
+        code = app_fail("%s: expected a list of files in JSON, and the server sends something else",
                         shown ? shown : "the list of files");
         free(shown);
     }
-    for (size_t i = 0; code == CLI_EXIT_OK && i < json_array_size(list); i++)
+    for (size_t i = 0; code == APP_EXIT_OK && i < json_array_size(list); i++)
         code = add_file(files, json_array_get(list, i));
     json_decref(list);
     return code;
@@ -159,11 +159,11 @@ static int add_page(const struct cli_http_reply *r, const char *url, struct cli_
 
 static int compare_paths(const void *a, const void *b)
 {
-    const struct cli_repo_file *x = a, *y = b;
+    const struct app_repo_file *x = a, *y = b;
     return strcmp(x->path, y->path);
 }
 
-static char *list_url(const struct cli_http *http, const struct cli_repo *repo)
+static char *list_url(const struct app_http *http, const struct app_repo *repo)
 {
     char *url = NULL, *revision = encode_part(repo->revision);
     if (revision && asprintf(&url, "%s/api/models/%s/tree/%s?recursive=true", http->endpoint,
@@ -173,34 +173,34 @@ static char *list_url(const struct cli_http *http, const struct cli_repo *repo)
     return url;
 }
 
-static int fail_list(const struct cli_http *http, const struct cli_repo *repo,
-                     const struct cli_http_reply *r)
+static int fail_list(const struct app_http *http, const struct app_repo *repo,
+                     const struct app_http_reply *r)
 {
-    char why[CLI_HTTP_WHY_BYTES], shown[CLI_SHOWN_BYTES];
+    char why[APP_HTTP_WHY_BYTES], shown[APP_SHOWN_BYTES];
     bool is_revision_named = r->result == CURLE_OK && r->status == 404;
     if (is_revision_named)
-        cli_fail("%s: there is no such repository, or it has no revision '%s'", repo->name,
-                 cli_show_text(repo->revision, shown));
+        app_fail("%s: there is no such repository, or it has no revision '%s'", repo->name,
+                 app_show_text(repo->revision, shown));
     else
-        cli_fail("%s: %s", repo->name, cli_http_why(http, r, why));
-    return r->result == CURLE_OK && r->status < 429 ? CLI_EXIT_MODEL : CLI_EXIT_FAILURE;
+        app_fail("%s: %s", repo->name, app_http_why(http, r, why));
+    return r->result == CURLE_OK && r->status < 429 ? APP_EXIT_MODEL : APP_EXIT_FAILURE;
 }
 
-int cli_repo_list(struct cli_http *http, const struct cli_repo *repo, struct cli_repo_files *files)
+int app_repo_list(struct app_http *http, const struct app_repo *repo, struct app_repo_files *files)
 {
-    *files = (struct cli_repo_files){ 0 };
+    *files = (struct app_repo_files){ 0 };
     char *url = list_url(http, repo);
-    int code = url ? CLI_EXIT_OK : cli_fail_memory();
-    for (int n = 0; code == CLI_EXIT_OK && url && n < MAX_PAGES; n++) {
-        struct cli_http_reply r;
+    int code = url ? APP_EXIT_OK : app_fail_memory();
+    for (int n = 0; code == APP_EXIT_OK && url && n < MAX_PAGES; n++) {
+        struct app_http_reply r;
         char *next = NULL;
-        code = cli_http_get(http, url, NULL, MAX_LIST_BYTES, &r);
-        if (code == CLI_EXIT_OK)
-            code = cli_http_is_good(&r) ? add_page(&r, url, files) : fail_list(http, repo, &r);
-        if (code == CLI_EXIT_OK && *r.next && cli_url_is_same_origin(r.next, http->endpoint) &&
+        code = app_http_get(http, url, NULL, MAX_LIST_BYTES, &r);
+        if (code == APP_EXIT_OK)
+            code = app_http_is_good(&r) ? add_page(&r, url, files) : fail_list(http, repo, &r);
+        if (code == APP_EXIT_OK && *r.next && app_url_is_same_origin(r.next, http->endpoint) &&
             !(next = strdup(r.next)))
-            code = cli_fail_memory();
-        cli_http_reply_free(&r);
+            code = app_fail_memory();
+        app_http_reply_free(&r);
         free(url);
         url = next;
     }
@@ -210,10 +210,10 @@ int cli_repo_list(struct cli_http *http, const struct cli_repo *repo, struct cli
     return code;
 }
 
-void cli_repo_files_free(struct cli_repo_files *files)
+void app_repo_files_free(struct app_repo_files *files)
 {
     for (size_t i = 0; i < files->n; i++)
         free(files->list[i].path);
     free(files->list);
-    *files = (struct cli_repo_files){ 0 };
+    *files = (struct app_repo_files){ 0 };
 }

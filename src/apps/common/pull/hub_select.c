@@ -24,13 +24,13 @@ static const char *find_split(const char *name, unsigned *number, unsigned *coun
     return *number >= 1 && *number <= *count && *count <= MAX_SPLIT ? dot - 15 : NULL;
 }
 
-unsigned cli_split_number(const char *name, unsigned *count)
+unsigned app_split_number(const char *name, unsigned *count)
 {
     unsigned number = 0;
     return find_split(name, &number, count) ? number : 0;
 }
 
-char *cli_split_name(const char *name, unsigned number)
+char *app_split_name(const char *name, unsigned number)
 {
     unsigned old, count;
     const char *at = find_split(name, &old, &count);
@@ -47,7 +47,7 @@ char *cli_split_name(const char *name, unsigned number)
 static bool is_later_part(const char *path)
 {
     unsigned count;
-    return cli_split_number(path, &count) > 1;
+    return app_split_number(path, &count) > 1;
 }
 
 /* A model by itself: no projector, no draft head, no importance matrix. */
@@ -55,8 +55,8 @@ static bool is_gguf(const char *path)
 {
     static const char *const others[] = { "mmproj",  "imatrix", "mtp-",
                                           "eagle3-", "dflash-", "dspark-" };
-    const char *name = cli_base_name(path);
-    if (!cli_ends_with(name, ".gguf"))
+    const char *name = app_base_name(path);
+    if (!app_ends_with(name, ".gguf"))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(name, others[i]))
@@ -74,7 +74,7 @@ static bool has_type(const char *path, const char *type)
     return false;
 }
 
-static const struct cli_repo_file *find_type(const struct cli_repo_files *files, const char *type)
+static const struct app_repo_file *find_type(const struct app_repo_files *files, const char *type)
 {
     for (size_t i = 0; i < files->n; i++) {
         const char *path = files->list[i].path;
@@ -84,14 +84,14 @@ static const struct cli_repo_file *find_type(const struct cli_repo_files *files,
     return NULL;
 }
 
-static const struct cli_repo_file *find_path(const struct cli_repo_files *files, const char *path)
+static const struct app_repo_file *find_path(const struct app_repo_files *files, const char *path)
 {
-    const struct cli_repo_file *found = NULL;
+    const struct app_repo_file *found = NULL;
     for (size_t i = 0; i < files->n; i++) {
-        const struct cli_repo_file *f = &files->list[i];
+        const struct app_repo_file *f = &files->list[i];
         if (strcmp(f->path, path) == 0)
             return f;
-        if (!found && strcmp(cli_base_name(f->path), path) == 0)
+        if (!found && strcmp(app_base_name(f->path), path) == 0)
             found = f;
     }
     return found;
@@ -140,49 +140,49 @@ static bool is_sidecar(const char *path)
 }
 
 /* Weights of the folder; of two sets, which some repositories have, the one of transformers. */
-static bool is_weights(const struct cli_repo_files *files, const char *path)
+static bool is_weights(const struct app_repo_files *files, const char *path)
 {
     if (strchr(path, '/') ||
-        (!cli_ends_with(path, ".safetensors") && !cli_ends_with(path, ".safetensors.index.json")))
+        (!app_ends_with(path, ".safetensors") && !app_ends_with(path, ".safetensors.index.json")))
         return false;
     bool has_model = false;
     for (size_t i = 0; i < files->n; i++)
         has_model |= strncmp(files->list[i].path, "model", 5) == 0 &&
-                     cli_ends_with(files->list[i].path, ".safetensors");
+                     app_ends_with(files->list[i].path, ".safetensors");
     return !has_model || strncmp(path, "model", 5) == 0;
 }
 
-static bool is_folder_file(const struct cli_repo_files *files, const char *path)
+static bool is_folder_file(const struct app_repo_files *files, const char *path)
 {
     return is_sidecar(path) || is_weights(files, path);
 }
 
 /* ---- The choice --------------------------------------------------------- */
-static void swap_to(struct cli_repo_files *files, size_t to, size_t from)
+static void swap_to(struct app_repo_files *files, size_t to, size_t from)
 {
-    struct cli_repo_file f = files->list[to];
+    struct app_repo_file f = files->list[to];
     files->list[to] = files->list[from];
     files->list[from] = f;
 }
 
 /* Moves a file, and of a split one all parts, to the front. */
-static int move_to_front(const struct cli_repo *repo, struct cli_repo_files *files,
+static int move_to_front(const struct app_repo *repo, struct app_repo_files *files,
                          const char *path, size_t *n)
 {
-    unsigned count = 1, number = cli_split_number(path, &count);
-    int code = CLI_EXIT_OK;
+    unsigned count = 1, number = app_split_number(path, &count);
+    int code = APP_EXIT_OK;
     char *first = strdup(path);
     count = number > 0 ? count : 1;
-    for (unsigned i = 1; first && code == CLI_EXIT_OK && i <= count; i++) {
-        char *part = cli_split_name(first, i);
+    for (unsigned i = 1; first && code == APP_EXIT_OK && i <= count; i++) {
+        char *part = app_split_name(first, i);
         size_t at = 0;
         while (part && at < files->n && strcmp(files->list[at].path, part) != 0)
             at++;
         if (!part)
-            code = cli_fail_memory();
+            code = app_fail_memory();
         else if (at == files->n) {
-            cli_fail("%s: there is no %s, a part of the split file", repo->name, part);
-            code = CLI_EXIT_MODEL;
+            app_fail("%s: there is no %s, a part of the split file", repo->name, part);
+            code = APP_EXIT_MODEL;
         } else
             swap_to(files, (*n)++, at);
         free(part);
@@ -196,14 +196,14 @@ static void append_to_list(char *list, size_t capacity, const char *name)
     size_t n = strlen(list);
     if (n + strlen(name) + 8 < capacity)
         snprintf(list + n, capacity - n, "%s%s", n ? ", " : "", name);
-    else if (n + 8 < capacity && !cli_ends_with(list, "\xe2\x80\xa6"))
+    else if (n + 8 < capacity && !app_ends_with(list, "\xe2\x80\xa6"))
         snprintf(list + n, capacity - n, ", \xe2\x80\xa6");
 }
 
 /* Says what the repository has: its GGUF files, else all of them. */
-static int fail_choice(const struct cli_repo *repo, const struct cli_repo_files *files)
+static int fail_choice(const struct app_repo *repo, const struct app_repo_files *files)
 {
-    char list[600] = "", shown[CLI_SHOWN_BYTES];
+    char list[600] = "", shown[APP_SHOWN_BYTES];
     const char *nearest = NULL, **names = calloc(files->n + 1, sizeof *names);
     size_t n = 0;
     bool has_gguf = find_type(files, NULL) != NULL;
@@ -213,31 +213,31 @@ static int fail_choice(const struct cli_repo *repo, const struct cli_repo_files 
             append_to_list(list, sizeof list, files->list[i].path);
         }
     if (names && repo->what)
-        nearest = cli_find_nearest(repo->what, names, n);
+        nearest = app_find_nearest(repo->what, names, n);
     if (repo->what)
-        cli_fail("%s has no file or type '%s'%s%s%s; it has %s", repo->name,
-                 cli_show_text(repo->what, shown), nearest ? "; did you mean " : "",
+        app_fail("%s has no file or type '%s'%s%s%s; it has %s", repo->name,
+                 app_show_text(repo->what, shown), nearest ? "; did you mean " : "",
                  nearest ? nearest : "", nearest ? "?" : "", *list ? list : "no files");
     else
-        cli_fail("%s has neither a GGUF file nor SafeTensors with config.json; it has %s",
+        app_fail("%s has neither a GGUF file nor SafeTensors with config.json; it has %s",
                  repo->name, *list ? list : "no files");
     free(names);
-    return CLI_EXIT_MODEL;
+    return APP_EXIT_MODEL;
 }
 
-static int take_folder(const struct cli_repo *repo, struct cli_repo_files *files, size_t *n)
+static int take_folder(const struct app_repo *repo, struct app_repo_files *files, size_t *n)
 {
     bool has_config = false, has_weights = false;
     for (size_t i = 0; i < files->n; i++) {
         has_config |= strcmp(files->list[i].path, "config.json") == 0;
         has_weights |= is_weights(files, files->list[i].path) &&
-                       cli_ends_with(files->list[i].path, ".safetensors");
+                       app_ends_with(files->list[i].path, ".safetensors");
     }
     if (!has_config || !has_weights)
         return fail_choice(repo, files);
-    struct cli_repo_file *sorted = calloc(files->n, sizeof *sorted);
+    struct app_repo_file *sorted = calloc(files->n, sizeof *sorted);
     if (!sorted)
-        return cli_fail_memory();
+        return app_fail_memory();
     size_t n_others = 0;
     for (size_t i = 0; i < files->n; i++)
         if (is_folder_file(files, files->list[i].path))
@@ -247,14 +247,14 @@ static int take_folder(const struct cli_repo *repo, struct cli_repo_files *files
             sorted[*n + n_others++] = files->list[i];
     free(files->list);
     files->list = sorted;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-int cli_repo_select(const struct cli_repo *repo, struct cli_repo_files *files, size_t *n,
+int app_repo_select(const struct app_repo *repo, struct app_repo_files *files, size_t *n,
                     bool *is_folder)
 {
     static const char *const defaults[] = { "Q4_K_M", "Q8_0", NULL };
-    const struct cli_repo_file *found = NULL;
+    const struct app_repo_file *found = NULL;
     *n = 0;
     *is_folder = false;
     if (repo->what) {

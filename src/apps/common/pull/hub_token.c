@@ -64,7 +64,7 @@ static bool is_plain(const char *text)
     return true;
 }
 
-int cli_hub_read_token(char **token)
+int app_hub_read_token(char **token)
 {
     const char *variable = getenv("HF_TOKEN");
     char *path = variable && *variable ? NULL : token_path();
@@ -75,12 +75,12 @@ int cli_hub_read_token(char **token)
     if (*token && !is_plain(*token)) {
         free(*token);
         *token = NULL;
-        return cli_fail_usage("the token of Hugging Face (%s) has characters that no token has",
+        return app_fail_usage("the token of Hugging Face (%s) has characters that no token has",
                               variable && *variable ? "HF_TOKEN" : "its file");
     }
     if (*token && !**token) {
         free(*token);
         *token = NULL;
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }

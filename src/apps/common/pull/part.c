@@ -23,22 +23,22 @@ static bool is_same_file(int fd, const char *path)
            a.st_dev == b.st_dev;
 }
 
-int cli_part_open(struct cli_part *part, const char *path, const char *key)
+int app_part_open(struct app_part *part, const char *path, const char *key)
 {
-    *part = (struct cli_part){ .path = path, .fd = -1, .size = -1 };
+    *part = (struct app_part){ .path = path, .fd = -1, .size = -1 };
     snprintf(part->key, sizeof part->key, "%s", key);
     if (asprintf(&part->state, "%s.state", path) < 0) {
         part->state = NULL;
-        return cli_fail_memory();
+        return app_fail_memory();
     }
     part->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (part->fd < 0)
-        return cli_fail("%s: %s", path, strerror(errno));
+        return app_fail("%s: %s", path, strerror(errno));
     if (flock(part->fd, LOCK_EX | LOCK_NB) == 0 && is_same_file(part->fd, path))
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     close(part->fd);
     part->fd = -1;
-    return cli_fail("%s: another program is downloading it; try again when it is there", path);
+    return app_fail("%s: another program is downloading it; try again when it is there", path);
 }
 
 /* ---- State -------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static bool has_text(const json_t *state, const char *name, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-static bool read_done(struct cli_part *part, const json_t *state)
+static bool read_done(struct app_part *part, const json_t *state)
 {
     const json_t *done = json_object_get(state, "done");
     if (json_integer_value(json_object_get(state, "chunk")) != part->chunk ||
@@ -56,14 +56,14 @@ static bool read_done(struct cli_part *part, const json_t *state)
         return false;
     for (size_t i = 0; i < part->n_chunks; i++) {
         part->done[i] = json_integer_value(json_array_get(done, i));
-        if (part->done[i] < 0 || part->done[i] > cli_part_chunk_length(part, i))
+        if (part->done[i] < 0 || part->done[i] > app_part_chunk_length(part, i))
             return false;
     }
     return true;
 }
 
 /* Whether the state is of this version of the file, and the file has its length. */
-static bool resume(struct cli_part *part)
+static bool resume(struct app_part *part)
 {
     struct stat st;
     json_t *state = json_load_file(part->state, 0, NULL);
@@ -79,7 +79,7 @@ static bool resume(struct cli_part *part)
     return ok;
 }
 
-bool cli_write_json(const char *path, const json_t *value)
+bool app_write_json(const char *path, const json_t *value)
 {
     char *temporary;
     if (asprintf(&temporary, "%s.new", path) < 0)
@@ -91,9 +91,9 @@ bool cli_write_json(const char *path, const json_t *value)
     return ok;
 }
 
-void cli_part_save(struct cli_part *part, double seconds)
+void app_part_save(struct app_part *part, double seconds)
 {
-    double now = cli_seconds();
+    double now = app_seconds();
     if (part->size < 0 || (!*part->etag && !*part->modified) || now - part->saved < seconds)
         return;
     part->saved = now;
@@ -106,40 +106,40 @@ void cli_part_save(struct cli_part *part, double seconds)
                   "etag", part->etag, "modified", part->modified, "size", (json_int_t)part->size,
                   "chunk", (json_int_t)part->chunk, "done", done);
     if (state)
-        (void)cli_write_json(part->state, state);
+        (void)app_write_json(part->state, state);
     json_decref(state);
 }
 
 /* ---- Space -------------------------------------------------------------- */
-static int check_space(const struct cli_part *part)
+static int check_space(const struct app_part *part)
 {
     struct statvfs fs;
     struct stat st;
     if (fstatvfs(part->fd, &fs) != 0 || fstat(part->fd, &st) != 0)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     double free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
     double needed = (double)part->size - 512.0 * (double)st.st_blocks;
     if (needed <= free_bytes)
-        return CLI_EXIT_OK;
-    return cli_fail("%s: not enough space: %.1f MB are needed, and %.1f MB are free", part->path,
+        return APP_EXIT_OK;
+    return app_fail("%s: not enough space: %.1f MB are needed, and %.1f MB are free", part->path,
                     needed / 1e6, free_bytes / 1e6);
 }
 
 /* Reserves the whole length, so that a full disk shows now. */
-static int reserve_space(struct cli_part *part)
+static int reserve_space(struct app_part *part)
 {
     if (part->size <= 0)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (fallocate(part->fd, 0, 0, part->size) == 0)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINTR)
         if (ftruncate(part->fd, part->size) == 0)
-            return CLI_EXIT_OK;
-    return cli_fail("%s: no space for %.1f MB: %s", part->path, (double)part->size / 1e6,
+            return APP_EXIT_OK;
+    return app_fail("%s: no space for %.1f MB: %s", part->path, (double)part->size / 1e6,
                     strerror(errno));
 }
 
-int cli_part_begin(struct cli_part *part, int64_t size, const char *etag, const char *modified,
+int app_part_begin(struct app_part *part, int64_t size, const char *etag, const char *modified,
                    bool may_resume)
 {
     part->size = size;
@@ -152,25 +152,25 @@ int cli_part_begin(struct cli_part *part, int64_t size, const char *etag, const 
     free(part->done);
     part->done = calloc(part->n_chunks, sizeof *part->done);
     if (!part->done)
-        return cli_fail_memory();
+        return app_fail_memory();
     if (may_resume && resume(part))
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     (void)unlink(part->state);
     if (ftruncate(part->fd, 0) != 0)
-        return cli_fail("%s: %s", part->path, strerror(errno));
-    int code = size > 0 ? check_space(part) : CLI_EXIT_OK;
-    return code == CLI_EXIT_OK ? reserve_space(part) : code;
+        return app_fail("%s: %s", part->path, strerror(errno));
+    int code = size > 0 ? check_space(part) : APP_EXIT_OK;
+    return code == APP_EXIT_OK ? reserve_space(part) : code;
 }
 
 /* ---- Chunks ------------------------------------------------------------- */
-int64_t cli_part_chunk_length(const struct cli_part *part, size_t i)
+int64_t app_part_chunk_length(const struct app_part *part, size_t i)
 {
     if (part->size < 0)
         return INT64_MAX;
     return i + 1 < part->n_chunks ? part->chunk : part->size - (int64_t)i * part->chunk;
 }
 
-int64_t cli_part_have(const struct cli_part *part)
+int64_t app_part_have(const struct app_part *part)
 {
     int64_t have = 0;
     for (size_t i = 0; i < part->n_chunks; i++)
@@ -178,9 +178,9 @@ int64_t cli_part_have(const struct cli_part *part)
     return have;
 }
 
-bool cli_part_is_whole(const struct cli_part *part)
+bool app_part_is_whole(const struct app_part *part)
 {
-    return part->size >= 0 && cli_part_have(part) == part->size;
+    return part->size >= 0 && app_part_have(part) == part->size;
 }
 
 /* ---- The end ------------------------------------------------------------ */
@@ -198,23 +198,23 @@ static void sync_folder_of(const char *path)
     free(folder);
 }
 
-int cli_part_place(struct cli_part *part, const char *path)
+int app_part_place(struct app_part *part, const char *path)
 {
     if (fsync(part->fd) != 0 || rename(part->path, path) != 0)
-        return cli_fail("%s: %s", path, strerror(errno));
+        return app_fail("%s: %s", path, strerror(errno));
     sync_folder_of(path);
     (void)unlink(part->state);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-void cli_part_remove(struct cli_part *part)
+void app_part_remove(struct app_part *part)
 {
     (void)unlink(part->path);
     (void)unlink(part->state);
     part->size = -1; /* nothing is left to go on from */
 }
 
-void cli_part_close(struct cli_part *part)
+void app_part_close(struct app_part *part)
 {
     struct stat st;
     if (part->fd >= 0 && fstat(part->fd, &st) == 0 && st.st_size == 0 &&
@@ -224,5 +224,5 @@ void cli_part_close(struct cli_part *part)
         close(part->fd);
     free(part->state);
     free(part->done);
-    *part = (struct cli_part){ .fd = -1 };
+    *part = (struct app_part){ .fd = -1 };
 }

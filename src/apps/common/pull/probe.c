@@ -21,7 +21,7 @@ static bool begins_with_tag(const char *bytes, size_t n)
            (n - i >= 5 && strncasecmp(bytes + i, "<html", 5) == 0);
 }
 
-const char *cli_wrong_content(const char *name, const char *bytes, size_t n)
+const char *app_wrong_content(const char *name, const char *bytes, size_t n)
 {
     static const char pointer[] = "version https://git-lfs";
     if (n == 0)
@@ -30,19 +30,19 @@ const char *cli_wrong_content(const char *name, const char *bytes, size_t n)
         return "a web page";
     if (n >= sizeof pointer - 1 && memcmp(bytes, pointer, sizeof pointer - 1) == 0)
         return "a pointer of Git LFS, in place of the file itself";
-    if (cli_ends_with(name, ".gguf") && (n < 4 || memcmp(bytes, "GGUF", 4) != 0))
+    if (app_ends_with(name, ".gguf") && (n < 4 || memcmp(bytes, "GGUF", 4) != 0))
         return "no GGUF file";
-    if (cli_ends_with(name, ".safetensors") && (n < 9 || bytes[8] != '{'))
+    if (app_ends_with(name, ".safetensors") && (n < 9 || bytes[8] != '{'))
         return "no SafeTensors file";
     return NULL;
 }
 
-int cli_fail_content(const char *url, const char *what)
+int app_fail_content(const char *url, const char *what)
 {
-    char *shown = cli_url_shown(url);
-    cli_fail("%s: the server sends %s", shown ? shown : "the URL", what);
+    char *shown = app_url_shown(url);
+    app_fail("%s: the server sends %s", shown ? shown : "the URL", what);
     free(shown);
-    return CLI_EXIT_MODEL;
+    return APP_EXIT_MODEL;
 }
 
 /* ---- Probe -------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static bool is_hash(const char *text)
 }
 
 /* X-Linked-Etag, in quotes or not, is the hash of a large file. */
-static void read_linked(struct cli_remote_file *file, const struct cli_http_reply *r)
+static void read_linked(struct app_remote_file *file, const struct app_http_reply *r)
 {
     char hash[sizeof r->linked_etag];
     const char *from = r->linked_etag + (r->linked_etag[0] == '"');
@@ -62,27 +62,27 @@ static void read_linked(struct cli_remote_file *file, const struct cli_http_repl
         memcpy(file->sha256, hash, sizeof file->sha256);
 }
 
-int cli_transfer_probe(struct cli_http *http, struct cli_remote_file *file,
-                       struct cli_http_reply *r)
+int app_transfer_probe(struct app_http *http, struct app_remote_file *file,
+                       struct app_http_reply *r)
 {
-    int code = cli_http_get(http, file->url, probe_range, PROBE_BYTES, r);
-    if (code != CLI_EXIT_OK)
+    int code = app_http_get(http, file->url, probe_range, PROBE_BYTES, r);
+    if (code != APP_EXIT_OK)
         return code;
     if (r->result == CURLE_OK && r->status == 416)
-        return cli_fail_content(file->url, "an empty file");
-    if (!cli_http_is_good(r))
-        return cli_http_fail(http, file->url, r);
+        return app_fail_content(file->url, "an empty file");
+    if (!app_http_is_good(r))
+        return app_http_fail(http, file->url, r);
     int64_t size = r->status == 206 ? r->total : r->length;
-    const char *wrong = cli_wrong_content(file->name, r->body ? r->body : "", r->n_body);
+    const char *wrong = app_wrong_content(file->name, r->body ? r->body : "", r->n_body);
     if (r->is_html && (!wrong || strncmp(wrong, "no ", 3) == 0))
         wrong = "a web page";
     if (wrong)
-        return cli_fail_content(file->url, wrong);
+        return app_fail_content(file->url, wrong);
     if (r->is_encoded)
-        return cli_fail_content(file->url, "it compressed, which was not asked for");
+        return app_fail_content(file->url, "it compressed, which was not asked for");
     if (file->size >= 0 && size >= 0 && file->size != size) {
-        char *shown = cli_url_shown(file->url);
-        code = cli_fail("%s: the server has %" PRId64 " bytes, and the repository's list %" PRId64,
+        char *shown = app_url_shown(file->url);
+        code = app_fail("%s: the server has %" PRId64 " bytes, and the repository's list %" PRId64,
                         shown ? shown : file->name, size, file->size);
         free(shown);
         return code;
@@ -92,5 +92,5 @@ int cli_transfer_probe(struct cli_http *http, struct cli_remote_file *file,
     read_linked(file, r);
     if (!file->id[0])
         snprintf(file->id, sizeof file->id, "%s", r->etag[0] ? r->etag : r->modified);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }

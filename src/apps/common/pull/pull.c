@@ -14,9 +14,9 @@
 #include "apps/common/remote.h"
 
 struct pull {
-    struct cli_http http;
-    struct cli_model_source source;
-    struct cli_pull_plan plan;
+    struct app_http http;
+    struct app_model_source source;
+    struct app_pull_plan plan;
     char *models;  /* the models folder */
     char *path;    /* where the model goes */
     char *staging; /* of a folder: where its files are until all are there */
@@ -24,7 +24,7 @@ struct pull {
     bool is_new; /* no file was there */
     size_t n_fetched;
     int64_t bytes_fetched;
-    struct cli_transfer_progress progress;
+    struct app_transfer_progress progress;
 };
 
 /* ---- Paths -------------------------------------------------------------- */
@@ -33,13 +33,13 @@ static int make_folders(const char *path)
 {
     char *copy = strdup(path);
     if (!copy)
-        return cli_fail_memory();
-    int code = CLI_EXIT_OK;
-    for (char *slash = strchr(copy + 1, '/'); code == CLI_EXIT_OK && slash;
+        return app_fail_memory();
+    int code = APP_EXIT_OK;
+    for (char *slash = strchr(copy + 1, '/'); code == APP_EXIT_OK && slash;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            code = cli_fail("%s: %s", copy, strerror(errno));
+            code = app_fail("%s: %s", copy, strerror(errno));
         *slash = '/';
     }
     free(copy);
@@ -59,30 +59,30 @@ static bool has_size(const char *path, int64_t size)
 }
 
 /* Where a file goes when it is whole: into a new folder's staging folder, else to its place. */
-static char *target_of(const struct pull *p, const struct cli_remote_file *file)
+static char *target_of(const struct pull *p, const struct app_remote_file *file)
 {
     if (p->plan.is_folder)
-        return cli_join_path(p->is_new ? p->staging : p->path, file->name, "");
-    return cli_join_path(p->models, file->name, "");
+        return app_join_path(p->is_new ? p->staging : p->path, file->name, "");
+    return app_join_path(p->models, file->name, "");
 }
 
 /* ---- Which files are there ---------------------------------------------- */
 /* Whether the file is there in the version that the network has. */
-static int is_current(struct pull *p, struct cli_remote_file *file, const char *target,
+static int is_current(struct pull *p, struct app_remote_file *file, const char *target,
                       bool *current)
 {
-    char *key = cli_url_key(file->url);
-    const json_t *known = key ? cli_pulled_file(p->record, key) : NULL;
+    char *key = app_url_key(file->url);
+    const json_t *known = key ? app_pulled_file(p->record, key) : NULL;
     int64_t size = json_integer_value(json_object_get(known, "size"));
     const char *id = json_string_value(json_object_get(known, "id"));
-    int code = CLI_EXIT_OK;
+    int code = APP_EXIT_OK;
     *current = false;
     if (known && has_size(target, size)) {
-        struct cli_http_reply r = { .first = -1 };
+        struct app_http_reply r = { .first = -1 };
         if (!file->id[0]) /* not of a list */
-            code = cli_transfer_probe(&p->http, file, &r);
-        cli_http_reply_free(&r);
-        *current = code == CLI_EXIT_OK && id && *id && strcmp(id, file->id) == 0 &&
+            code = app_transfer_probe(&p->http, file, &r);
+        app_http_reply_free(&r);
+        *current = code == APP_EXIT_OK && id && *id && strcmp(id, file->id) == 0 &&
                    (file->size < 0 || file->size == size);
         if (*current)
             file->size = size;
@@ -93,7 +93,7 @@ static int is_current(struct pull *p, struct cli_remote_file *file, const char *
 
 static int fail_exists(const char *path, const char *shown)
 {
-    return cli_fail("%s exists, and is not from %s; 'akunu-cli pull … -o NAME' downloads it under "
+    return app_fail("%s exists, and is not from %s; 'akunu-cli pull … -o NAME' downloads it under "
                     "another name",
                     path, shown);
 }
@@ -103,37 +103,37 @@ static int check_place(struct pull *p)
 {
     bool is_ours = false;
     for (size_t i = 0; !is_ours && i < p->plan.n_files; i++) {
-        char *key = cli_url_key(p->plan.files[i].url);
-        is_ours = key && cli_pulled_file(p->record, key);
+        char *key = app_url_key(p->plan.files[i].url);
+        is_ours = key && app_pulled_file(p->record, key);
         free(key);
     }
     p->is_new = !is_entry(p->path);
     if (p->is_new || is_ours)
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     return fail_exists(p->path, p->source.shown);
 }
 
 /* ---- Downloading -------------------------------------------------------- */
 /* Path of the part file, to be freed. */
-static char *part_path(const struct pull *p, const struct cli_remote_file *file)
+static char *part_path(const struct pull *p, const struct app_remote_file *file)
 {
     char *path;
     if (p->plan.is_folder)
-        return cli_join_path(p->staging, file->name, ".part");
+        return app_join_path(p->staging, file->name, ".part");
     return asprintf(&path, "%s/.pull/%s.part", p->models, file->name) < 0 ? NULL : path;
 }
 
-static void note_file(struct pull *p, const struct cli_remote_file *file, const char *key)
+static void note_file(struct pull *p, const struct app_remote_file *file, const char *key)
 {
     p->n_fetched++;
     p->bytes_fetched += file->size;
-    cli_pulled_add_file(p->record, file, key);
-    if (!cli_pulled_write(p->models, p->plan.name, p->record))
-        cli_warn("%s: no record of where it came from can be written: %s", p->plan.name,
+    app_pulled_add_file(p->record, file, key);
+    if (!app_pulled_write(p->models, p->plan.name, p->record))
+        app_warn("%s: no record of where it came from can be written: %s", p->plan.name,
                  strerror(errno));
 }
 
-static int64_t total_size(const struct cli_pull_plan *plan)
+static int64_t total_size(const struct app_pull_plan *plan)
 {
     int64_t total = 0;
     for (size_t i = 0; i < plan->n_files; i++) {
@@ -144,26 +144,26 @@ static int64_t total_size(const struct cli_pull_plan *plan)
     return total;
 }
 
-static int fetch_file(struct pull *p, struct cli_remote_file *file, const char *target)
+static int fetch_file(struct pull *p, struct app_remote_file *file, const char *target)
 {
-    char *key = cli_url_key(file->url), *shown = cli_url_shown(file->url),
+    char *key = app_url_key(file->url), *shown = app_url_shown(file->url),
          *part = part_path(p, file);
-    int code = key && shown && part ? make_folders(part) : cli_fail_memory();
-    if (code == CLI_EXIT_OK)
+    int code = key && shown && part ? make_folders(part) : app_fail_memory();
+    if (code == APP_EXIT_OK)
         code = make_folders(target);
-    if (code == CLI_EXIT_OK) {
-        cli_progress_clear(&p->progress.bar);
+    if (code == APP_EXIT_OK) {
+        app_progress_clear(&p->progress.bar);
         if (file->size >= 0)
-            cli_aside("downloading %s (%.1f MB)", shown, (double)file->size / 1e6);
+            app_aside("downloading %s (%.1f MB)", shown, (double)file->size / 1e6);
         else
-            cli_aside("downloading %s", shown);
+            app_aside("downloading %s", shown);
         if (total_size(&p->plan) < 0) { /* progress of each file for itself */
             p->progress.before = 0;
             p->progress.total = -1;
         }
-        code = cli_transfer(&p->http, file, part, target, &p->progress);
+        code = app_transfer(&p->http, file, part, target, &p->progress);
     }
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         note_file(p, file, key);
     free(part);
     free(shown);
@@ -171,17 +171,17 @@ static int fetch_file(struct pull *p, struct cli_remote_file *file, const char *
     return code;
 }
 
-static int fetch_unless_current(struct pull *p, struct cli_remote_file *file)
+static int fetch_unless_current(struct pull *p, struct app_remote_file *file)
 {
     bool current = false;
     char *target = target_of(p, file);
-    int code = target ? is_current(p, file, target, &current) : cli_fail_memory();
-    if (code == CLI_EXIT_OK && !current && is_entry(target) &&
-        !cli_pulled_name(p->record, file->name))
+    int code = target ? is_current(p, file, target, &current) : app_fail_memory();
+    if (code == APP_EXIT_OK && !current && is_entry(target) &&
+        !app_pulled_name(p->record, file->name))
         code = fail_exists(target, p->source.shown);
-    if (code == CLI_EXIT_OK && !current)
+    if (code == APP_EXIT_OK && !current)
         code = fetch_file(p, file, target);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         p->progress.before += file->size;
     free(target);
     return code;
@@ -191,112 +191,112 @@ static int fetch_unless_current(struct pull *p, struct cli_remote_file *file)
  */
 static int fetch_all(struct pull *p)
 {
-    int code = CLI_EXIT_OK;
-    p->progress = (struct cli_transfer_progress){ .bar = cli_progress_begin(),
+    int code = APP_EXIT_OK;
+    p->progress = (struct app_transfer_progress){ .bar = app_progress_begin(),
                                                   .total = total_size(&p->plan) };
-    for (size_t i = p->plan.n_files; code == CLI_EXIT_OK && i-- > 0;)
+    for (size_t i = p->plan.n_files; code == APP_EXIT_OK && i-- > 0;)
         code = fetch_unless_current(p, &p->plan.files[i]);
-    cli_progress_end(&p->progress.bar);
-    if (code != CLI_EXIT_OK)
+    app_progress_end(&p->progress.bar);
+    if (code != APP_EXIT_OK)
         return code;
     if (p->plan.is_folder && p->is_new && rename(p->staging, p->path) != 0)
-        return cli_fail("%s: %s", p->path, strerror(errno));
+        return app_fail("%s: %s", p->path, strerror(errno));
     if (p->plan.is_folder && !p->is_new)
         (void)rmdir(p->staging);
-    cli_pulled_add_source(p->record, p->source.key);
-    (void)cli_pulled_write(p->models, p->plan.name, p->record);
+    app_pulled_add_source(p->record, p->source.key);
+    (void)app_pulled_write(p->models, p->plan.name, p->record);
     if (p->n_fetched > 0)
-        cli_aside("%s: %.1f MB in %.1f s", p->plan.name, (double)p->bytes_fetched / 1e6,
-                  cli_seconds() - p->progress.bar.started);
+        app_aside("%s: %.1f MB in %.1f s", p->plan.name, (double)p->bytes_fetched / 1e6,
+                  app_seconds() - p->progress.bar.started);
     else
-        cli_aside("%s: up to date", p->plan.name);
-    return CLI_EXIT_OK;
+        app_aside("%s: up to date", p->plan.name);
+    return APP_EXIT_OK;
 }
 
 static int pull(struct pull *p, const char *name)
 {
-    int code = cli_pull_plan(&p->http, &p->source, name, &p->plan);
-    if (code != CLI_EXIT_OK)
+    int code = app_pull_plan(&p->http, &p->source, name, &p->plan);
+    if (code != APP_EXIT_OK)
         return code;
-    p->path = cli_join_path(p->models, p->plan.name, "");
+    p->path = app_join_path(p->models, p->plan.name, "");
     if (!p->path || asprintf(&p->staging, "%s/.pull/%s.folder", p->models, p->plan.name) < 0) {
         p->staging = NULL;
-        return cli_fail_memory();
+        return app_fail_memory();
     }
-    p->record = cli_pulled_read(p->models, p->plan.name);
+    p->record = app_pulled_read(p->models, p->plan.name);
     if (!p->record)
-        p->record = cli_pulled_new(p->plan.is_folder);
+        p->record = app_pulled_new(p->plan.is_folder);
     if (!p->record)
-        return cli_fail_memory();
+        return app_fail_memory();
     code = check_place(p);
-    return code == CLI_EXIT_OK ? fetch_all(p) : code;
+    return code == APP_EXIT_OK ? fetch_all(p) : code;
 }
 
 /* ---- Commands ----------------------------------------------------------- */
-static int begin_pull(const struct cli_options *o, const char *text, struct pull *p)
+static int begin_pull(const struct app_options *o, const char *text, struct pull *p)
 {
     *p = (struct pull){ 0 };
-    p->models = cli_models_folder();
+    p->models = app_models_folder();
     if (!p->models)
-        return cli_fail_memory();
-    int code = cli_http_open(o, &p->http);
-    if (code == CLI_EXIT_OK)
-        code = cli_model_source_parse(&p->http, text, &p->source);
+        return app_fail_memory();
+    int code = app_http_open(o, &p->http);
+    if (code == APP_EXIT_OK)
+        code = app_model_source_parse(&p->http, text, &p->source);
     return code;
 }
 
 static void end(struct pull *p)
 {
     json_decref(p->record);
-    cli_pull_plan_free(&p->plan);
-    cli_model_source_free(&p->source);
-    cli_http_close(&p->http);
+    app_pull_plan_free(&p->plan);
+    app_model_source_free(&p->source);
+    app_http_close(&p->http);
     free(p->models);
     free(p->staging);
     free(p->path);
 }
 
-int cli_pull(const struct cli_options *o)
+int cli_pull(const struct app_options *o)
 {
-    struct cli_output out = cli_output_stdout();
+    struct app_output out = app_output_stdout();
     struct pull p = { 0 };
     if (!o->download.url)
-        return cli_fail_usage("nothing to download is named: akunu-cli pull USER/REPO:TYPE, or a "
+        return app_fail_usage("nothing to download is named: akunu-cli pull USER/REPO:TYPE, or a "
                               "URL");
     int code = begin_pull(o, o->download.url, &p);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = pull(&p, o->output.path);
-    if (code == CLI_EXIT_OK)
-        cli_output_format(&out, "%s\n", p.path);
+    if (code == APP_EXIT_OK)
+        app_output_format(&out, "%s\n", p.path);
     end(&p);
-    return cli_output_end(&out, code);
+    return app_output_end(&out, code);
 }
 
-int cli_remote_path(const struct cli_options *o, const char *name, char **path)
+int app_remote_path(const struct app_options *o, const char *name, char **path)
 {
     struct pull p;
     char *found = NULL;
     *path = NULL;
     int code = begin_pull(o, name, &p);
-    if (code == CLI_EXIT_OK)
-        found = cli_pulled_find(p.models, p.source.key);
+    if (code == APP_EXIT_OK)
+        found = app_pulled_find(p.models, p.source.key);
     if (found) {
-        *path = cli_join_path(p.models, found, "");
-    } else if (code == CLI_EXIT_OK && o->download.offline) {
-        cli_fail("%s: not in %s, and --offline downloads nothing", p.source.shown, p.models);
-        code = CLI_EXIT_MODEL;
-    } else if (code == CLI_EXIT_OK) {
+        *path = app_join_path(p.models, found, "");
+    } else if (code == APP_EXIT_OK && o->download.offline) {
+        app_fail("%s: not in %s, and --offline downloads nothing", p.source.shown, p.models);
+        code = APP_EXIT_MODEL;
+    } else if (code == APP_EXIT_OK) {
         code = pull(&p, NULL);
-        *path = code == CLI_EXIT_OK ? strdup(p.path) : NULL;
+        *path = code == APP_EXIT_OK ? strdup(p.path) : NULL;
     }
-    if (code == CLI_EXIT_OK && !*path)
-        code = cli_fail_memory();
+    if (code == APP_EXIT_OK && !*path)
+        code = app_fail_memory();
     free(found);
     end(&p);
     return code;
 }
 
-const char *cli_remote_version(void)
+const char *app_remote_version(void)
 {
     return curl_version_info(CURLVERSION_NOW)->version;
 }

@@ -23,7 +23,7 @@ static char *decode_percent(const char *text, size_t n)
 
 /* Pages and files of the endpoint are those of a repository: HOST/USER/REPO and
  * HOST/USER/REPO/{resolve,blob}/REVISION/FILE. */
-static bool read_endpoint_url(const struct cli_http *http, const char *url, struct cli_repo *repo)
+static bool read_endpoint_url(const struct app_http *http, const char *url, struct app_repo *repo)
 {
     size_t n = strlen(http->endpoint);
     if (strncasecmp(url, http->endpoint, n) != 0 || url[n] != '/')
@@ -39,7 +39,7 @@ static bool read_endpoint_url(const struct cli_http *http, const char *url, stru
     if (n_parts == 2 && part[1] < end) {
         repo->name = strndup(part[0], length);
         repo->revision = strdup("main");
-        return repo->name && cli_is_repo_name(repo->name);
+        return repo->name && app_is_repo_name(repo->name);
     }
     if (n_parts < 5 || part[4] == end ||
         (strncmp(part[2], "resolve/", 8) != 0 && strncmp(part[2], "blob/", 5) != 0))
@@ -47,13 +47,13 @@ static bool read_endpoint_url(const struct cli_http *http, const char *url, stru
     repo->name = strndup(part[0], (size_t)(part[2] - part[0]) - 1);
     repo->revision = decode_percent(part[3], (size_t)(part[4] - part[3]) - 1);
     repo->what = decode_percent(part[4], (size_t)(end - part[4]));
-    return repo->what && repo->name && cli_is_repo_name(repo->name);
+    return repo->what && repo->name && app_is_repo_name(repo->name);
 }
 
-static int finish_repo(const struct cli_http *http, struct cli_model_source *source)
+static int finish_repo(const struct app_http *http, struct app_model_source *source)
 {
-    const struct cli_repo *r = &source->repo;
-    char *host = cli_url_shown(http->endpoint); /* it may have a password */
+    const struct app_repo *r = &source->repo;
+    char *host = app_url_shown(http->endpoint); /* it may have a password */
     bool ok = host && r->name && r->revision &&
               asprintf(&source->key, "%s %s@%s:%s", host, r->name, r->revision,
                        r->what ? r->what : "") >= 0 &&
@@ -61,75 +61,75 @@ static int finish_repo(const struct cli_http *http, struct cli_model_source *sou
                        r->what ? r->what : "") >= 0;
     free(host);
     source->is_repo = true;
-    return ok ? CLI_EXIT_OK : cli_fail_memory();
+    return ok ? APP_EXIT_OK : app_fail_memory();
 }
 
-int cli_model_source_parse(const struct cli_http *http, const char *text,
-                           struct cli_model_source *source)
+int app_model_source_parse(const struct app_http *http, const char *text,
+                           struct app_model_source *source)
 {
-    char shown[CLI_SHOWN_BYTES];
-    *source = (struct cli_model_source){ 0 };
-    if (strncmp(text, "hf:", 3) == 0 || !cli_is_remote(text)) {
-        int code = cli_repo_parse(text + (strncmp(text, "hf:", 3) == 0 ? 3 : 0), &source->repo);
-        return code == CLI_EXIT_OK ? finish_repo(http, source) : code;
+    char shown[APP_SHOWN_BYTES];
+    *source = (struct app_model_source){ 0 };
+    if (strncmp(text, "hf:", 3) == 0 || !app_is_remote(text)) {
+        int code = app_repo_parse(text + (strncmp(text, "hf:", 3) == 0 ? 3 : 0), &source->repo);
+        return code == APP_EXIT_OK ? finish_repo(http, source) : code;
     }
     if (read_endpoint_url(http, text, &source->repo))
         return finish_repo(http, source);
-    cli_repo_free(&source->repo);
+    app_repo_free(&source->repo);
     source->url = strdup(text);
-    source->key = cli_url_key(text);
-    source->shown = cli_url_shown(text);
+    source->key = app_url_key(text);
+    source->shown = app_url_shown(text);
     if (!source->key || !source->shown)
-        return cli_fail_usage("'%.*s' is not a URL", (int)strcspn(cli_show_text(text, shown), "?@"),
+        return app_fail_usage("'%.*s' is not a URL", (int)strcspn(app_show_text(text, shown), "?@"),
                               shown);
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-void cli_model_source_free(struct cli_model_source *source)
+void app_model_source_free(struct app_model_source *source)
 {
-    cli_repo_free(&source->repo);
+    app_repo_free(&source->repo);
     free(source->url);
     free(source->key);
     free(source->shown);
-    *source = (struct cli_model_source){ 0 };
+    *source = (struct app_model_source){ 0 };
 }
 
 /* ---- Files -------------------------------------------------------------- */
-static int add_file(struct cli_pull_plan *plan, char *url, const char *name)
+static int add_file(struct app_pull_plan *plan, char *url, const char *name)
 {
-    struct cli_remote_file *grown = realloc(plan->files, (plan->n_files + 1) * sizeof *grown);
+    struct app_remote_file *grown = realloc(plan->files, (plan->n_files + 1) * sizeof *grown);
     if (grown)
         plan->files = grown;
     if (!grown || !url) {
         free(url);
-        return cli_fail_memory();
+        return app_fail_memory();
     }
     plan->files[plan->n_files] =
-        (struct cli_remote_file){ .url = url, .name = strdup(name), .size = -1 };
-    return plan->files[plan->n_files++].name ? CLI_EXIT_OK : cli_fail_memory();
+        (struct app_remote_file){ .url = url, .name = strdup(name), .size = -1 };
+    return plan->files[plan->n_files++].name ? APP_EXIT_OK : app_fail_memory();
 }
 
 /* The files of a URL: one, or all parts of a split file. `other`: the name to take if the URL has
  * none; NULL: there is none. */
-static int plan_url(const char *url, const char *other, struct cli_pull_plan *plan)
+static int plan_url(const char *url, const char *other, struct app_pull_plan *plan)
 {
     unsigned count = 1;
-    char *name = cli_url_name(url), *shown = cli_url_shown(url);
-    int code = CLI_EXIT_OK;
-    if ((!name || !cli_is_file_name(name)) && other) {
+    char *name = app_url_name(url), *shown = app_url_shown(url);
+    int code = APP_EXIT_OK;
+    if ((!name || !app_is_file_name(name)) && other) {
         free(name);
         name = strdup(other);
     }
-    if (!name || !cli_is_file_name(name))
-        code = cli_fail_usage("%s: its path does not end in the name of a file; -o NAME names it",
+    if (!name || !app_is_file_name(name))
+        code = app_fail_usage("%s: its path does not end in the name of a file; -o NAME names it",
                               shown ? shown : "the URL");
     bool is_split =
-        code == CLI_EXIT_OK && cli_ends_with(name, ".gguf") && cli_split_number(name, &count) > 0;
+        code == APP_EXIT_OK && app_ends_with(name, ".gguf") && app_split_number(name, &count) > 0;
     count = is_split ? count : 1;
-    for (unsigned i = 1; code == CLI_EXIT_OK && i <= count; i++) {
-        char *part = cli_split_name(name, i);
-        char *part_url = count > 1 && part ? cli_url_with_name(url, part) : strdup(url);
-        code = part ? add_file(plan, part_url, part) : cli_fail_memory();
+    for (unsigned i = 1; code == APP_EXIT_OK && i <= count; i++) {
+        char *part = app_split_name(name, i);
+        char *part_url = count > 1 && part ? app_url_with_name(url, part) : strdup(url);
+        code = part ? add_file(plan, part_url, part) : app_fail_memory();
         free(part);
     }
     free(shown);
@@ -137,25 +137,25 @@ static int plan_url(const char *url, const char *other, struct cli_pull_plan *pl
     return code;
 }
 
-static int plan_repo(struct cli_http *http, const struct cli_repo *repo, struct cli_pull_plan *plan)
+static int plan_repo(struct app_http *http, const struct app_repo *repo, struct app_pull_plan *plan)
 {
-    struct cli_repo_files files;
+    struct app_repo_files files;
     size_t n = 0;
-    int code = cli_repo_list(http, repo, &files);
-    if (code == CLI_EXIT_OK)
-        code = cli_repo_select(repo, &files, &n, &plan->is_folder);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < n; i++) {
-        const struct cli_repo_file *f = &files.list[i];
-        code = add_file(plan, cli_repo_url(http, repo, f->path),
-                        plan->is_folder ? f->path : cli_base_name(f->path));
-        if (code != CLI_EXIT_OK)
+    int code = app_repo_list(http, repo, &files);
+    if (code == APP_EXIT_OK)
+        code = app_repo_select(repo, &files, &n, &plan->is_folder);
+    for (size_t i = 0; code == APP_EXIT_OK && i < n; i++) {
+        const struct app_repo_file *f = &files.list[i];
+        code = add_file(plan, app_repo_url(http, repo, f->path),
+                        plan->is_folder ? f->path : app_base_name(f->path));
+        if (code != APP_EXIT_OK)
             break;
-        struct cli_remote_file *file = &plan->files[i];
+        struct app_remote_file *file = &plan->files[i];
         file->size = f->size;
         memcpy(file->id, f->id, sizeof file->id);
         memcpy(file->sha256, f->sha256, sizeof file->sha256);
     }
-    cli_repo_files_free(&files);
+    app_repo_files_free(&files);
     return code;
 }
 
@@ -163,52 +163,52 @@ static int plan_repo(struct cli_http *http, const struct cli_repo *repo, struct 
 static int replace(char **text, char *by)
 {
     if (!by)
-        return cli_fail_memory();
+        return app_fail_memory();
     free(*text);
     *text = by;
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 /* -o for the files: with the ending of a GGUF file, and the numbers of parts. */
-static int rename_files(struct cli_pull_plan *plan, const char *name)
+static int rename_files(struct app_pull_plan *plan, const char *name)
 {
-    bool is_gguf = cli_ends_with(plan->files[0].name, ".gguf");
-    size_t n_stem = strlen(name) - (cli_ends_with(name, ".gguf") ? strlen(".gguf") : 0);
+    bool is_gguf = app_ends_with(plan->files[0].name, ".gguf");
+    size_t n_stem = strlen(name) - (app_ends_with(name, ".gguf") ? strlen(".gguf") : 0);
     for (size_t i = 0; i < plan->n_files; i++) {
         char *other = NULL;
         int n = plan->n_files == 1 ?
                     asprintf(&other, "%s%s", name,
-                             is_gguf && !cli_ends_with(name, ".gguf") ? ".gguf" : "") :
+                             is_gguf && !app_ends_with(name, ".gguf") ? ".gguf" : "") :
                     asprintf(&other, "%.*s-%05zu-of-%05zu.gguf", (int)n_stem, name, i + 1,
                              plan->n_files);
         int code = replace(&plan->files[i].name, n < 0 ? NULL : other);
-        if (code != CLI_EXIT_OK)
+        if (code != APP_EXIT_OK)
             return code;
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
-int cli_pull_plan(struct cli_http *http, const struct cli_model_source *source, const char *name,
-                  struct cli_pull_plan *plan)
+int app_pull_plan(struct app_http *http, const struct app_model_source *source, const char *name,
+                  struct app_pull_plan *plan)
 {
-    char shown[CLI_SHOWN_BYTES];
-    *plan = (struct cli_pull_plan){ 0 };
-    if (name && !cli_is_file_name(name))
-        return cli_fail_usage("-o %s: expected the name of a model in the models folder, without "
+    char shown[APP_SHOWN_BYTES];
+    *plan = (struct app_pull_plan){ 0 };
+    if (name && !app_is_file_name(name))
+        return app_fail_usage("-o %s: expected the name of a model in the models folder, without "
                               "a folder and a leading dot",
-                              cli_show_text(name, shown));
+                              app_show_text(name, shown));
     int code =
         source->is_repo ? plan_repo(http, &source->repo, plan) : plan_url(source->url, name, plan);
-    if (code == CLI_EXIT_OK && name && !plan->is_folder)
+    if (code == APP_EXIT_OK && name && !plan->is_folder)
         code = rename_files(plan, name);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
-    const char *own = plan->is_folder ? cli_base_name(source->repo.name) : plan->files[0].name;
+    const char *own = plan->is_folder ? app_base_name(source->repo.name) : plan->files[0].name;
     plan->name = strdup(plan->is_folder && name ? name : own);
-    return plan->name ? CLI_EXIT_OK : cli_fail_memory();
+    return plan->name ? APP_EXIT_OK : app_fail_memory();
 }
 
-void cli_pull_plan_free(struct cli_pull_plan *plan)
+void app_pull_plan_free(struct app_pull_plan *plan)
 {
     for (size_t i = 0; i < plan->n_files; i++) {
         free(plan->files[i].url);
@@ -216,5 +216,5 @@ void cli_pull_plan_free(struct cli_pull_plan *plan)
     }
     free(plan->files);
     free(plan->name);
-    *plan = (struct cli_pull_plan){ 0 };
+    *plan = (struct app_pull_plan){ 0 };
 }

@@ -18,7 +18,7 @@ static char *record_path(const char *models, const char *name)
     return asprintf(&path, "%s/.pull/%s%s", models, name, suffix) < 0 ? NULL : path;
 }
 
-json_t *cli_pulled_read(const char *models, const char *name)
+json_t *app_pulled_read(const char *models, const char *name)
 {
     char *path = record_path(models, name);
     json_t *record = path ? json_load_file(path, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -31,15 +31,15 @@ json_t *cli_pulled_read(const char *models, const char *name)
     return NULL;
 }
 
-bool cli_pulled_write(const char *models, const char *name, const json_t *record)
+bool app_pulled_write(const char *models, const char *name, const json_t *record)
 {
     char *path = record_path(models, name);
-    bool ok = path && record && cli_write_json(path, record);
+    bool ok = path && record && app_write_json(path, record);
     free(path);
     return ok;
 }
 
-json_t *cli_pulled_new(bool is_folder)
+json_t *app_pulled_new(bool is_folder)
 {
     return json_pack("{s:i, s:b, s:[], s:[]}", "version", RECORD_VERSION, "folder", is_folder,
                      "sources", "files");
@@ -51,7 +51,7 @@ static const char *string_member(const json_t *object, const char *name)
     return text ? text : "";
 }
 
-const json_t *cli_pulled_file(const json_t *record, const char *key)
+const json_t *app_pulled_file(const json_t *record, const char *key)
 {
     const json_t *files = json_object_get(record, "files");
     for (size_t i = 0; i < json_array_size(files); i++)
@@ -60,7 +60,7 @@ const json_t *cli_pulled_file(const json_t *record, const char *key)
     return NULL;
 }
 
-bool cli_pulled_name(const json_t *record, const char *name)
+bool app_pulled_name(const json_t *record, const char *name)
 {
     const json_t *files = json_object_get(record, "files");
     for (size_t i = 0; i < json_array_size(files); i++)
@@ -69,7 +69,7 @@ bool cli_pulled_name(const json_t *record, const char *name)
     return false;
 }
 
-void cli_pulled_add_file(json_t *record, const struct cli_remote_file *file, const char *key)
+void app_pulled_add_file(json_t *record, const struct app_remote_file *file, const char *key)
 {
     json_t *files = json_object_get(record, "files");
     for (size_t i = json_array_size(files); i-- > 0;)
@@ -91,7 +91,7 @@ static bool has_source(const json_t *record, const char *source)
     return false;
 }
 
-void cli_pulled_add_source(json_t *record, const char *source)
+void app_pulled_add_source(json_t *record, const char *source)
 {
     if (!has_source(record, source))
         json_array_append_new(json_object_get(record, "sources"), json_string(source));
@@ -119,10 +119,10 @@ static bool is_there(const char *models, const char *name, const json_t *record)
 
 static int is_record(const struct dirent *entry)
 {
-    return cli_ends_with(entry->d_name, suffix);
+    return app_ends_with(entry->d_name, suffix);
 }
 
-char *cli_pulled_find(const char *models, const char *source)
+char *app_pulled_find(const char *models, const char *source)
 {
     struct dirent **entries = NULL;
     char *folder, *found = NULL;
@@ -132,7 +132,7 @@ char *cli_pulled_find(const char *models, const char *source)
     for (int i = 0; i < n; i++) {
         char *name = entries[i]->d_name;
         name[strlen(name) - strlen(suffix)] = '\0';
-        json_t *record = found ? NULL : cli_pulled_read(models, name);
+        json_t *record = found ? NULL : app_pulled_read(models, name);
         if (record && has_source(record, source) && is_there(models, name, record))
             found = strdup(name);
         json_decref(record);

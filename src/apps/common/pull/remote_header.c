@@ -25,50 +25,50 @@ struct head {
 };
 
 /* Requests bytes until there are `wanted` of them or all. */
-static int request_more(struct cli_http *http, const char *url, size_t wanted, struct head *head)
+static int request_more(struct app_http *http, const char *url, size_t wanted, struct head *head)
 {
     char range[64];
-    struct cli_http_reply r;
+    struct app_http_reply r;
     snprintf(range, sizeof range, "%zu-%zu", head->n, wanted - 1);
-    int code = cli_http_get(http, url, range, wanted, &r);
-    if (code == CLI_EXIT_OK && !cli_http_is_good(&r))
-        code = cli_http_fail(http, url, &r);
-    if (code == CLI_EXIT_OK && r.status == 200)
+    int code = app_http_get(http, url, range, wanted, &r);
+    if (code == APP_EXIT_OK && !app_http_is_good(&r))
+        code = app_http_fail(http, url, &r);
+    if (code == APP_EXIT_OK && r.status == 200)
         head->n = 0; /* a server without ranges begins at the start */
     int64_t size = r.status == 206 ? r.total : r.length;
     size_t n_new = r.n_body < wanted - head->n ? r.n_body : wanted - head->n;
-    unsigned char *grown = code == CLI_EXIT_OK ? realloc(head->bytes, head->n + n_new + 1) : NULL;
-    if (code == CLI_EXIT_OK && (size < 0 || n_new == 0 || (head->size >= 0 && size != head->size) ||
+    unsigned char *grown = code == APP_EXIT_OK ? realloc(head->bytes, head->n + n_new + 1) : NULL;
+    if (code == APP_EXIT_OK && (size < 0 || n_new == 0 || (head->size >= 0 && size != head->size) ||
                                 (r.status == 206 && r.first != (int64_t)head->n))) {
-        char *shown = cli_url_shown(url);
-        code = cli_fail("%s: the server does not tell the length of the file, or sends other bytes "
+        char *shown = app_url_shown(url);
+        code = app_fail("%s: the server does not tell the length of the file, or sends other bytes "
                         "than it was asked for",
                         shown ? shown : "the URL");
         free(shown);
-    } else if (code == CLI_EXIT_OK && !grown) {
-        code = cli_fail_memory();
+    } else if (code == APP_EXIT_OK && !grown) {
+        code = app_fail_memory();
     }
     if (grown)
         head->bytes = grown;
-    if (code == CLI_EXIT_OK && n_new > 0) {
+    if (code == APP_EXIT_OK && n_new > 0) {
         memcpy(head->bytes + head->n, r.body, n_new);
         head->n += n_new;
         head->size = size;
     }
-    cli_http_reply_free(&r);
+    app_http_reply_free(&r);
     return code;
 }
 
 static int fail_header(const char *url, const char *what)
 {
-    char *shown = cli_url_shown(url);
-    cli_fail("%s: %s", shown ? shown : "the URL", what);
+    char *shown = app_url_shown(url);
+    app_fail("%s: %s", shown ? shown : "the URL", what);
     free(shown);
-    return CLI_EXIT_MODEL;
+    return APP_EXIT_MODEL;
 }
 
 /* Reads the header in steps that double. */
-static int read_head(struct cli_http *http, const char *url, struct head *head)
+static int read_head(struct app_http *http, const char *url, struct head *head)
 {
     uint64_t needed = 1, step = STEP;
     *head = (struct head){ .size = -1 };
@@ -81,16 +81,16 @@ static int read_head(struct cli_http *http, const char *url, struct head *head)
         if (wanted > MAX_HEADER)
             return fail_header(url, "its header has more than 256 MiB");
         int code = request_more(http, url, (size_t)wanted, head);
-        if (code != CLI_EXIT_OK)
+        if (code != APP_EXIT_OK)
             return code;
-        needed = cli_gguf_header_size(head->bytes, head->n);
+        needed = app_gguf_header_size(head->bytes, head->n);
         if (needed == 0) {
-            const char *what = cli_wrong_content("model.gguf", (const char *)head->bytes, head->n);
+            const char *what = app_wrong_content("model.gguf", (const char *)head->bytes, head->n);
             return fail_header(url, what ? what : "its header is damaged");
         }
         step *= 2;
     }
-    return CLI_EXIT_OK;
+    return APP_EXIT_OK;
 }
 
 static int write_head(const char *path, const struct head *head)
@@ -101,7 +101,7 @@ static int write_head(const char *path, const struct head *head)
     int error = errno;
     if (fd >= 0)
         close(fd);
-    return ok ? CLI_EXIT_OK : cli_fail("%s: %s", path, strerror(error));
+    return ok ? APP_EXIT_OK : app_fail("%s: %s", path, strerror(error));
 }
 
 static int make_folder(char **folder)
@@ -109,29 +109,29 @@ static int make_folder(char **folder)
     const char *base = getenv("TMPDIR");
     if (asprintf(folder, "%s/akunu-XXXXXX", base && *base ? base : "/tmp") < 0) {
         *folder = NULL;
-        return cli_fail_memory();
+        return app_fail_memory();
     }
     if (mkdtemp(*folder))
-        return CLI_EXIT_OK;
-    int code = cli_fail("%s: %s", *folder, strerror(errno));
+        return APP_EXIT_OK;
+    int code = app_fail("%s: %s", *folder, strerror(errno));
     free(*folder);
     *folder = NULL;
     return code;
 }
 
-static int read_all_parts(struct cli_http *http, const struct cli_pull_plan *plan,
-                          struct cli_remote_header *header)
+static int read_all_parts(struct app_http *http, const struct app_pull_plan *plan,
+                          struct app_remote_header *header)
 {
     double n_read = 0.0, n_all = 0.0;
     int code = make_folder(&header->folder);
-    for (size_t i = 0; code == CLI_EXIT_OK && i < plan->n_files; i++) {
+    for (size_t i = 0; code == APP_EXIT_OK && i < plan->n_files; i++) {
         struct head head;
         char *path;
         code = read_head(http, plan->files[i].url, &head);
         if (asprintf(&path, "%s/%s", header->folder, plan->files[i].name) < 0)
             path = NULL;
-        if (code == CLI_EXIT_OK)
-            code = path ? write_head(path, &head) : cli_fail_memory();
+        if (code == APP_EXIT_OK)
+            code = path ? write_head(path, &head) : app_fail_memory();
         n_read += (double)head.n;
         n_all += (double)head.size;
         free(head.bytes);
@@ -140,53 +140,53 @@ static int read_all_parts(struct cli_http *http, const struct cli_pull_plan *pla
         else
             free(path);
     }
-    if (code == CLI_EXIT_OK)
-        cli_aside("%s: read %.2f of %.2f MB", header->shown, n_read / 1e6, n_all / 1e6);
+    if (code == APP_EXIT_OK)
+        app_aside("%s: read %.2f of %.2f MB", header->shown, n_read / 1e6, n_all / 1e6);
     return code;
 }
 
-static int read_source(struct cli_http *http, const struct cli_model_source *source,
-                       struct cli_remote_header *header)
+static int read_source(struct app_http *http, const struct app_model_source *source,
+                       struct app_remote_header *header)
 {
-    struct cli_pull_plan plan;
-    int code = cli_pull_plan(http, source, NULL, &plan);
+    struct app_pull_plan plan;
+    int code = app_pull_plan(http, source, NULL, &plan);
     header->shown = strdup(source->shown);
-    if (code == CLI_EXIT_OK && !header->shown)
-        code = cli_fail_memory();
-    if (code == CLI_EXIT_OK && (plan.is_folder || !cli_ends_with(plan.files[0].name, ".gguf"))) {
-        cli_fail("%s: headers alone are read of GGUF files, which this is not; 'akunu-cli pull' "
+    if (code == APP_EXIT_OK && !header->shown)
+        code = app_fail_memory();
+    if (code == APP_EXIT_OK && (plan.is_folder || !app_ends_with(plan.files[0].name, ".gguf"))) {
+        app_fail("%s: headers alone are read of GGUF files, which this is not; 'akunu-cli pull' "
                  "downloads it",
                  source->shown);
-        code = CLI_EXIT_MODEL;
+        code = APP_EXIT_MODEL;
     }
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = read_all_parts(http, &plan, header);
-    cli_pull_plan_free(&plan);
+    app_pull_plan_free(&plan);
     return code;
 }
 
-int cli_remote_header(const struct cli_options *o, const char *name,
-                      struct cli_remote_header *header)
+int app_remote_header(const struct app_options *o, const char *name,
+                      struct app_remote_header *header)
 {
-    struct cli_http http;
-    struct cli_model_source source = { 0 };
-    char *models = cli_models_folder(), *found = NULL;
-    *header = (struct cli_remote_header){ 0 };
-    int code = cli_http_open(o, &http);
-    if (code == CLI_EXIT_OK)
-        code = cli_model_source_parse(&http, name, &source);
-    if (code == CLI_EXIT_OK && models)
-        found = cli_pulled_find(models, source.key);
-    if (code == CLI_EXIT_OK && !found && !o->download.offline)
+    struct app_http http;
+    struct app_model_source source = { 0 };
+    char *models = app_models_folder(), *found = NULL;
+    *header = (struct app_remote_header){ 0 };
+    int code = app_http_open(o, &http);
+    if (code == APP_EXIT_OK)
+        code = app_model_source_parse(&http, name, &source);
+    if (code == APP_EXIT_OK && models)
+        found = app_pulled_find(models, source.key);
+    if (code == APP_EXIT_OK && !found && !o->download.offline)
         code = read_source(&http, &source, header);
-    cli_model_source_free(&source);
-    cli_http_close(&http);
+    app_model_source_free(&source);
+    app_http_close(&http);
     free(models);
     free(found);
     return code;
 }
 
-void cli_remote_header_free(struct cli_remote_header *header)
+void app_remote_header_free(struct app_remote_header *header)
 {
     DIR *dir = header->folder ? opendir(header->folder) : NULL;
     for (struct dirent *entry; dir && (entry = readdir(dir));)
@@ -199,5 +199,5 @@ void cli_remote_header_free(struct cli_remote_header *header)
     free(header->path);
     free(header->folder);
     free(header->shown);
-    *header = (struct cli_remote_header){ 0 };
+    *header = (struct app_remote_header){ 0 };
 }

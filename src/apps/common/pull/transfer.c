@@ -24,25 +24,25 @@ struct connection {
     struct transfer *t;
     CURL *easy;
     struct curl_slist *headers;
-    struct cli_http_reply reply;
+    struct app_http_reply reply;
     bool busy;
     size_t chunk;
     int64_t first, at, end; /* offsets: where it began, of the next byte, behind the last one */
 };
 
 /* What ends a round of requests. */
-enum cli_transfer_outcome {
-    CLI_TRANSFER_GOES_ON,
-    CLI_TRANSFER_RESTART,  /* the file has changed, or its ranges are wrong */
-    CLI_TRANSFER_RELOCATE, /* the target of the redirects answers no more */
-    CLI_TRANSFER_FAILED    /* after a message, or interrupted */
+enum app_transfer_outcome {
+    APP_TRANSFER_GOES_ON,
+    APP_TRANSFER_RESTART,  /* the file has changed, or its ranges are wrong */
+    APP_TRANSFER_RELOCATE, /* the target of the redirects answers no more */
+    APP_TRANSFER_FAILED    /* after a message, or interrupted */
 };
 
 struct transfer {
-    struct cli_http *http;
-    struct cli_remote_file *file;
-    struct cli_transfer_progress *progress;
-    struct cli_part part;
+    struct app_http *http;
+    struct app_remote_file *file;
+    struct app_transfer_progress *progress;
+    struct app_part part;
     CURLM *multi;
     struct connection connections[MAX_CONNECTIONS];
     int n_connections, n_failures; /* connections in use; failures since the last byte */
@@ -50,16 +50,16 @@ struct transfer {
     char *url;                     /* after redirects */
     const char *validator;         /* for If-Range; NULL: none */
     bool use_ranges;
-    enum cli_transfer_outcome outcome;
+    enum app_transfer_outcome outcome;
     int code;
 };
 
 static int fail_transfer(struct transfer *t, const char *why)
 {
-    char *shown = cli_url_shown(t->file->url);
-    cli_progress_clear(&t->progress->bar);
-    t->outcome = CLI_TRANSFER_FAILED;
-    t->code = cli_fail("%s: %s", shown ? shown : t->file->name, why);
+    char *shown = app_url_shown(t->file->url);
+    app_progress_clear(&t->progress->bar);
+    t->outcome = APP_TRANSFER_FAILED;
+    t->code = app_fail("%s: %s", shown ? shown : t->file->name, why);
     free(shown);
     return t->code;
 }
@@ -76,9 +76,9 @@ static void format_left(double seconds, char *out, size_t capacity)
 
 static void show_progress(struct transfer *t)
 {
-    struct cli_transfer_progress *p = t->progress;
-    int64_t have = p->before + cli_part_have(&t->part);
-    double now = cli_seconds(), elapsed = now - p->measured;
+    struct app_transfer_progress *p = t->progress;
+    int64_t have = p->before + app_part_have(&t->part);
+    double now = app_seconds(), elapsed = now - p->measured;
     char left[32] = "", note[64];
     if (p->measured <= 0.0 || have < p->measured_bytes) {
         p->measured = now;
@@ -92,7 +92,7 @@ static void show_progress(struct transfer *t)
     if (p->speed > 0.0 && p->total > 0)
         format_left((double)(p->total - have) / p->speed, left, sizeof left);
     snprintf(note, sizeof note, "%.1f MB/s  %s", p->speed / 1e6, left);
-    cli_progress_show_note(&p->bar, "downloading",
+    app_progress_show_note(&p->bar, "downloading",
                            p->total > 0 ? (double)have / (double)p->total : 0.0, note);
 }
 
@@ -116,7 +116,7 @@ static bool write_all(int fd, const char *bytes, size_t n, int64_t offset)
 static bool is_expected(struct connection *connection)
 {
     struct transfer *t = connection->t;
-    const struct cli_http_reply *r = &connection->reply;
+    const struct app_http_reply *r = &connection->reply;
     if (!t->use_ranges)
         return r->status == 200;
     bool same = r->status == 206 && r->first == connection->first && r->total == t->part.size &&
@@ -124,7 +124,7 @@ static bool is_expected(struct connection *connection)
     if (r->status == 206 && r->first != connection->first)
         t->use_ranges = false; /* one that lies about ranges is asked for none */
     if (!same)
-        t->outcome = CLI_TRANSFER_RESTART;
+        t->outcome = APP_TRANSFER_RESTART;
     return same;
 }
 
@@ -135,17 +135,17 @@ static size_t on_data(char *bytes, size_t size, size_t n, void *user)
     size_t n_bytes = size * n;
     if (connection->reply.status != 200 && connection->reply.status != 206)
         return n_bytes; /* the text of an error */
-    if (t->outcome != CLI_TRANSFER_GOES_ON || !is_expected(connection))
+    if (t->outcome != APP_TRANSFER_GOES_ON || !is_expected(connection))
         return 0;
     if ((int64_t)n_bytes > connection->end - connection->at) {
-        t->outcome = t->use_ranges ? CLI_TRANSFER_RESTART : t->outcome;
+        t->outcome = t->use_ranges ? APP_TRANSFER_RESTART : t->outcome;
         if (!t->use_ranges)
             fail_transfer(t, "the server sends more bytes than the file has");
         t->use_ranges = false;
         return 0;
     }
     if (!write_all(t->part.fd, bytes, n_bytes, connection->at)) {
-        char why[CLI_HTTP_WHY_BYTES];
+        char why[APP_HTTP_WHY_BYTES];
         snprintf(why, sizeof why, "%s: %s", t->part.path, strerror(errno));
         fail_transfer(t, why);
         return 0;
@@ -163,11 +163,11 @@ static bool start_connection(struct transfer *t, struct connection *connection, 
     connection->chunk = chunk;
     int64_t start = t->part.n_chunks > 1 ? (int64_t)chunk * t->part.chunk : 0;
     connection->first = connection->at = start + t->part.done[chunk];
-    connection->end = t->part.size < 0 ? INT64_MAX : start + cli_part_chunk_length(&t->part, chunk);
+    connection->end = t->part.size < 0 ? INT64_MAX : start + app_part_chunk_length(&t->part, chunk);
     snprintf(range, sizeof range, "%" PRId64 "-%" PRId64, connection->at, connection->end - 1);
     if (!connection->easy && !(connection->easy = curl_easy_init()))
         return false;
-    if (!cli_http_prepare(t->http, connection->easy, t->url, t->use_ranges ? range : NULL,
+    if (!app_http_prepare(t->http, connection->easy, t->url, t->use_ranges ? range : NULL,
                           t->use_ranges ? t->validator : NULL, &connection->reply,
                           &connection->headers))
         return false;
@@ -199,12 +199,12 @@ static bool is_taken(const struct transfer *t, size_t chunk)
 static bool start_connections(struct transfer *t)
 {
     size_t chunk = 0;
-    for (int i = 0; i < t->n_connections && cli_seconds() >= t->not_before; i++) {
+    for (int i = 0; i < t->n_connections && app_seconds() >= t->not_before; i++) {
         if (t->connections[i].busy)
             continue;
         while (
             chunk < t->part.n_chunks &&
-            (is_taken(t, chunk) || t->part.done[chunk] == cli_part_chunk_length(&t->part, chunk)))
+            (is_taken(t, chunk) || t->part.done[chunk] == app_part_chunk_length(&t->part, chunk)))
             chunk++;
         if (chunk == t->part.n_chunks)
             return true;
@@ -217,17 +217,17 @@ static bool start_connections(struct transfer *t)
 /* Plans another try after a failure, or gives up. */
 static void try_again(struct transfer *t, struct connection *connection)
 {
-    char why[CLI_HTTP_WHY_BYTES];
-    struct cli_http_reply *r = &connection->reply;
-    double delay = cli_http_delay(++t->n_failures, r->retry_after);
+    char why[APP_HTTP_WHY_BYTES];
+    struct app_http_reply *r = &connection->reply;
+    double delay = app_http_delay(++t->n_failures, r->retry_after);
     if (r->status == 429 || r->status == 503) /* too many connections, perhaps */
         t->n_connections = t->n_connections > 1 ? t->n_connections - 1 : 1;
     if (t->n_failures > t->http->n_retries || delay < 0.0) {
-        fail_transfer(t, cli_http_why(t->http, r, why));
+        fail_transfer(t, app_http_why(t->http, r, why));
         return;
     }
-    if (cli_seconds() + delay > t->not_before)
-        t->not_before = cli_seconds() + delay;
+    if (app_seconds() + delay > t->not_before)
+        t->not_before = app_seconds() + delay;
     if (!t->use_ranges) /* it begins at the start again */
         t->part.done[connection->chunk] = 0;
 }
@@ -241,14 +241,14 @@ static bool may_connect_again(CURLcode result)
 /* A request has ended. */
 static void finish_connection(struct transfer *t, struct connection *connection, CURLcode result)
 {
-    struct cli_http_reply *r = &connection->reply;
+    struct app_http_reply *r = &connection->reply;
     curl_off_t wait = 0;
-    char why[CLI_HTTP_WHY_BYTES];
+    char why[APP_HTTP_WHY_BYTES];
     curl_easy_getinfo(connection->easy, CURLINFO_RETRY_AFTER, &wait);
     r->retry_after = (long)wait;
     r->result = result;
     stop_connection(connection);
-    if (t->outcome != CLI_TRANSFER_GOES_ON || cli_is_interrupted())
+    if (t->outcome != APP_TRANSFER_GOES_ON || app_is_interrupted())
         return;
     bool is_data = r->status == 200 || r->status == 206;
     if (result == CURLE_OK && is_data && (connection->at == connection->end || t->part.size < 0)) {
@@ -257,14 +257,14 @@ static void finish_connection(struct transfer *t, struct connection *connection,
     } else if (result == CURLE_OK && is_data && connection->at < connection->end) {
         r->result = CURLE_PARTIAL_FILE;
         try_again(t, connection);
-    } else if (cli_http_is_transient(r) || may_connect_again(result)) {
+    } else if (app_http_is_transient(r) || may_connect_again(result)) {
         try_again(t, connection);
     } else if (result == CURLE_OK && r->status == 416) {
-        t->outcome = CLI_TRANSFER_RESTART;
+        t->outcome = APP_TRANSFER_RESTART;
     } else if (result == CURLE_OK && (r->status < 400 || strcmp(t->url, t->file->url) != 0)) {
-        t->outcome = CLI_TRANSFER_RELOCATE;
+        t->outcome = APP_TRANSFER_RELOCATE;
     } else {
-        fail_transfer(t, cli_http_why(t->http, r, why));
+        fail_transfer(t, app_http_why(t->http, r, why));
     }
 }
 
@@ -286,20 +286,20 @@ static void finish_connections(struct transfer *t)
 static void run_connections(struct transfer *t)
 {
     int n_running = 0;
-    t->outcome = CLI_TRANSFER_GOES_ON;
-    while (t->outcome == CLI_TRANSFER_GOES_ON && !cli_part_is_whole(&t->part)) {
-        if (cli_is_interrupted()) {
-            t->outcome = CLI_TRANSFER_FAILED;
-            t->code = CLI_EXIT_INTERRUPTED;
+    t->outcome = APP_TRANSFER_GOES_ON;
+    while (t->outcome == APP_TRANSFER_GOES_ON && !app_part_is_whole(&t->part)) {
+        if (app_is_interrupted()) {
+            t->outcome = APP_TRANSFER_FAILED;
+            t->code = APP_EXIT_INTERRUPTED;
         } else if (!start_connections(t) || curl_multi_perform(t->multi, &n_running) != CURLM_OK) {
-            t->outcome = CLI_TRANSFER_FAILED;
-            t->code = cli_fail_memory();
+            t->outcome = APP_TRANSFER_FAILED;
+            t->code = app_fail_memory();
         } else {
             (void)curl_multi_poll(t->multi, NULL, 0, POLL_MS, NULL);
             finish_connections(t);
             show_progress(t);
             if (t->use_ranges)
-                cli_part_save(&t->part, SAVE_SECONDS);
+                app_part_save(&t->part, SAVE_SECONDS);
         }
     }
     for (int i = 0; i < MAX_CONNECTIONS; i++)
@@ -308,7 +308,7 @@ static void run_connections(struct transfer *t)
 
 /* ---- The whole file ----------------------------------------------------- */
 /* Weak validators say nothing of bytes. */
-static const char *validator_of(const struct cli_part *part)
+static const char *validator_of(const struct app_part *part)
 {
     if (part->etag[0] == '"')
         return part->etag;
@@ -318,21 +318,21 @@ static const char *validator_of(const struct cli_part *part)
 /* Asks for the file's version and opens the part for it. */
 static int begin_transfer(struct transfer *t, bool may_use_ranges)
 {
-    struct cli_http_reply r;
-    cli_progress_clear(&t->progress->bar);
-    int code = cli_transfer_probe(t->http, t->file, &r);
-    if (code == CLI_EXIT_OK) {
+    struct app_http_reply r;
+    app_progress_clear(&t->progress->bar);
+    int code = app_transfer_probe(t->http, t->file, &r);
+    if (code == APP_EXIT_OK) {
         t->use_ranges = may_use_ranges && r.status == 206 && r.first == 0 && r.total >= 0;
         t->n_connections = t->use_ranges ? t->http->n_connections : 1;
         free(t->url);
         t->url = strdup(r.url);
-        code = t->url ? cli_part_begin(&t->part, t->file->size, r.etag, r.modified, t->use_ranges) :
-                        cli_fail_memory();
+        code = t->url ? app_part_begin(&t->part, t->file->size, r.etag, r.modified, t->use_ranges) :
+                        app_fail_memory();
         t->validator = validator_of(&t->part);
         if (t->progress->total < 0)
             t->progress->total = t->file->size;
     }
-    cli_http_reply_free(&r);
+    app_http_reply_free(&r);
     return code;
 }
 
@@ -351,7 +351,7 @@ static bool on_hash(void *user)
 {
     struct transfer *t = user;
     show_progress(t);
-    return cli_is_interrupted();
+    return app_is_interrupted();
 }
 
 /* The bytes as they are on disk: their beginning, and their hash if one is known. */
@@ -359,22 +359,22 @@ static int check_whole(struct transfer *t)
 {
     char head[HEAD_BYTES], sum[65];
     ssize_t n = pread(t->part.fd, head, sizeof head, 0);
-    cli_progress_clear(&t->progress->bar);
-    const char *wrong = cli_wrong_content(t->file->name, head, n > 0 ? (size_t)n : 0);
+    app_progress_clear(&t->progress->bar);
+    const char *wrong = app_wrong_content(t->file->name, head, n > 0 ? (size_t)n : 0);
     if (wrong) {
-        cli_part_remove(&t->part);
-        return cli_fail_content(t->file->url, wrong);
+        app_part_remove(&t->part);
+        return app_fail_content(t->file->url, wrong);
     }
     if (!t->file->sha256[0])
-        return CLI_EXIT_OK;
+        return APP_EXIT_OK;
     enum akunu_status status = akunu_path_sha256(t->part.path, on_hash, t, sum);
-    cli_progress_clear(&t->progress->bar);
+    app_progress_clear(&t->progress->bar);
     if (status != AKUNU_OK)
-        return cli_fail_library();
+        return app_fail_library();
     if (strcmp(sum, t->file->sha256) == 0)
-        return CLI_EXIT_OK;
-    cli_part_remove(&t->part);
-    return cli_fail("%s: the file that came has the SHA-256 %s, and expected is %s; it is removed",
+        return APP_EXIT_OK;
+    app_part_remove(&t->part);
+    return app_fail("%s: the file that came has the SHA-256 %s, and expected is %s; it is removed",
                     t->file->name, sum, t->file->sha256);
 }
 
@@ -382,12 +382,12 @@ static int check_whole(struct transfer *t)
 static int check_unknown_length(struct transfer *t)
 {
     struct akunu_file *file =
-        cli_ends_with(t->file->name, ".gguf") ? akunu_file_open(t->part.path) : NULL;
+        app_ends_with(t->file->name, ".gguf") ? akunu_file_open(t->part.path) : NULL;
     bool ok = file != NULL || t->file->sha256[0] || t->connections[0].reply.is_chunked;
     akunu_file_free(file);
     if (ok)
-        return CLI_EXIT_OK;
-    cli_part_remove(&t->part);
+        return APP_EXIT_OK;
+    app_part_remove(&t->part);
     return fail_transfer(t,
                          "the server does not tell how long the file is, so whether all of it came "
                          "cannot be known");
@@ -396,8 +396,8 @@ static int check_unknown_length(struct transfer *t)
 /* The file on the server is another one, or its ranges are not what was asked for. */
 static void start_over(struct transfer *t)
 {
-    cli_progress_clear(&t->progress->bar);
-    cli_aside(
+    app_progress_clear(&t->progress->bar);
+    app_aside(
         "%s: the file on the server has changed, or its ranges are wrong; from the start again",
         t->file->name);
     (void)unlink(t->part.state);
@@ -411,7 +411,7 @@ static void start_over(struct transfer *t)
 static int run_round(struct transfer *t, bool may_use_ranges, const char *refused_version)
 {
     int code = begin_transfer(t, may_use_ranges);
-    if (code != CLI_EXIT_OK)
+    if (code != APP_EXIT_OK)
         return code;
     if (*refused_version && strcmp(refused_version, t->part.etag) == 0)
         t->use_ranges = false; /* the same file, and a range of it was wrong */
@@ -419,10 +419,10 @@ static int run_round(struct transfer *t, bool may_use_ranges, const char *refuse
         begin_stream(t);
     bool is_length_known = t->part.size >= 0;
     run_connections(t);
-    if (t->outcome == CLI_TRANSFER_FAILED)
+    if (t->outcome == APP_TRANSFER_FAILED)
         return t->code;
-    return t->outcome == CLI_TRANSFER_GOES_ON && !is_length_known ? check_unknown_length(t) :
-                                                                    CLI_EXIT_OK;
+    return t->outcome == APP_TRANSFER_GOES_ON && !is_length_known ? check_unknown_length(t) :
+                                                                    APP_EXIT_OK;
 }
 
 /* Rounds until the file is whole. */
@@ -433,16 +433,16 @@ static int run_rounds(struct transfer *t)
     int64_t had = 0;
     for (int n = 0; n <= MAX_RESTARTS; n++) {
         int code = run_round(t, may_use_ranges, refused_version);
-        if (code != CLI_EXIT_OK || t->outcome == CLI_TRANSFER_GOES_ON)
+        if (code != APP_EXIT_OK || t->outcome == APP_TRANSFER_GOES_ON)
             return code;
         may_use_ranges = t->use_ranges && n + 1 < MAX_RESTARTS; /* the last try is a plain one */
-        if (t->outcome == CLI_TRANSFER_RESTART) {
+        if (t->outcome == APP_TRANSFER_RESTART) {
             memcpy(refused_version, t->part.etag, sizeof refused_version);
             start_over(t);
         } else { /* addresses of a redirect may end after an hour */
-            cli_part_save(&t->part, -1.0);
-            n = cli_part_have(&t->part) > had ? -1 : n;
-            had = cli_part_have(&t->part);
+            app_part_save(&t->part, -1.0);
+            n = app_part_have(&t->part) > had ? -1 : n;
+            had = app_part_have(&t->part);
         }
     }
     return fail_transfer(t, "the file changes again and again while it is read");
@@ -451,42 +451,42 @@ static int run_rounds(struct transfer *t)
 /* Ctrl-C or a failure leaves what a later run can go on from, and nothing else. */
 static void leave_part(struct transfer *t)
 {
-    int64_t have = t->part.done ? cli_part_have(&t->part) : 0;
+    int64_t have = t->part.done ? app_part_have(&t->part) : 0;
     if (!t->use_ranges || have == 0 || t->part.size < 0 ||
         (!t->part.etag[0] && !t->part.modified[0])) {
         if (t->part.fd >= 0)
-            cli_part_remove(&t->part);
+            app_part_remove(&t->part);
         return;
     }
-    cli_part_save(&t->part, -1.0);
-    cli_progress_clear(&t->progress->bar);
-    cli_aside("%s: %.1f of %.1f MB are there; the same command goes on from them", t->file->name,
+    app_part_save(&t->part, -1.0);
+    app_progress_clear(&t->progress->bar);
+    app_aside("%s: %.1f of %.1f MB are there; the same command goes on from them", t->file->name,
               (double)have / 1e6, (double)t->part.size / 1e6);
 }
 
-int cli_transfer(struct cli_http *http, struct cli_remote_file *file, const char *part,
-                 const char *path, struct cli_transfer_progress *progress)
+int app_transfer(struct app_http *http, struct app_remote_file *file, const char *part,
+                 const char *path, struct app_transfer_progress *progress)
 {
     struct transfer t = { .http = http, .file = file, .progress = progress };
-    char *key = cli_url_shown(file->url); /* signatures in queries change; the validator decides */
-    int code = key ? cli_part_open(&t.part, part, key) : cli_fail_memory();
-    if (code == CLI_EXIT_OK && !(t.multi = curl_multi_init()))
-        code = cli_fail_memory();
-    if (code == CLI_EXIT_OK)
+    char *key = app_url_shown(file->url); /* signatures in queries change; the validator decides */
+    int code = key ? app_part_open(&t.part, part, key) : app_fail_memory();
+    if (code == APP_EXIT_OK && !(t.multi = curl_multi_init()))
+        code = app_fail_memory();
+    if (code == APP_EXIT_OK)
         code = run_rounds(&t);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         code = check_whole(&t);
-    if (code == CLI_EXIT_OK)
-        code = cli_part_place(&t.part, path);
+    if (code == APP_EXIT_OK)
+        code = app_part_place(&t.part, path);
     else
         leave_part(&t);
-    if (code == CLI_EXIT_OK)
+    if (code == APP_EXIT_OK)
         file->size = t.part.size;
     for (int i = 0; i < MAX_CONNECTIONS; i++)
         if (t.connections[i].easy)
             curl_easy_cleanup(t.connections[i].easy);
     curl_multi_cleanup(t.multi);
-    cli_part_close(&t.part);
+    app_part_close(&t.part);
     free(t.url);
     free(key);
     return code;

@@ -7,7 +7,7 @@
 #include "apps/common/message.h"
 
 /* What is known of a file on the network. */
-struct cli_remote_file {
+struct app_remote_file {
     char *url;
     char *name;      /* of the file here */
     int64_t size;    /* bytes; -1: not known */
@@ -16,29 +16,29 @@ struct cli_remote_file {
 };
 
 /* The progress line of several files. */
-struct cli_transfer_progress {
-    struct cli_progress bar;
+struct app_transfer_progress {
+    struct app_progress bar;
     int64_t total, before;  /* bytes of all files, -1: not known; of the files that are done */
     int64_t measured_bytes; /* when the speed was last measured */
     double measured, speed; /* seconds; bytes per second */
 };
 
 /* Downloads file->url to `path` by way of `part`, both in folders that exist. Fills what was not
- * known of *file. Returns CLI_EXIT_OK, CLI_EXIT_INTERRUPTED, or another code after a message. If
+ * known of *file. Returns APP_EXIT_OK, APP_EXIT_INTERRUPTED, or another code after a message. If
  * the part can be resumed, a line says so. */
-int cli_transfer(struct cli_http *http, struct cli_remote_file *file, const char *part,
-                 const char *path, struct cli_transfer_progress *progress);
+int app_transfer(struct app_http *http, struct app_remote_file *file, const char *part,
+                 const char *path, struct app_transfer_progress *progress);
 
 /* Asks what the file is: its size, its version, and of a repository its hash. Checks that its first
- * bytes are those of a model. `reply` as for cli_http_get. Returns CLI_EXIT_OK, or another code
+ * bytes are those of a model. `reply` as for app_http_get. Returns APP_EXIT_OK, or another code
  * after a message. */
-int cli_transfer_probe(struct cli_http *http, struct cli_remote_file *file,
-                       struct cli_http_reply *reply);
+int app_transfer_probe(struct app_http *http, struct app_remote_file *file,
+                       struct app_http_reply *reply);
 
 /* Checks what a file of that name begins with. NULL: it may be one; else what it is. */
-const char *cli_wrong_content(const char *name, const char *bytes, size_t n);
+const char *app_wrong_content(const char *name, const char *bytes, size_t n);
 
-/* Prints that the server sends such a thing; returns CLI_EXIT_MODEL. */
-int cli_fail_content(const char *url, const char *what);
+/* Prints that the server sends such a thing; returns APP_EXIT_MODEL. */
+int app_fail_content(const char *url, const char *what);
 
 #endif

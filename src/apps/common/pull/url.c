@@ -62,17 +62,17 @@ static char *strip_secrets(const char *url, bool with_hash)
     return n < 0 ? NULL : result;
 }
 
-char *cli_url_shown(const char *url)
+char *app_url_shown(const char *url)
 {
     return strip_secrets(url, false);
 }
 
-char *cli_url_key(const char *url)
+char *app_url_key(const char *url)
 {
     return strip_secrets(url, true);
 }
 
-char *cli_url_origin(const char *url)
+char *app_url_origin(const char *url)
 {
     CURLU *u = parse_url(url);
     if (!u)
@@ -88,16 +88,16 @@ char *cli_url_origin(const char *url)
     return origin;
 }
 
-bool cli_url_is_same_origin(const char *a, const char *b)
+bool app_url_is_same_origin(const char *a, const char *b)
 {
-    char *x = cli_url_origin(a), *y = cli_url_origin(b);
+    char *x = app_url_origin(a), *y = app_url_origin(b);
     bool same = x && y && strcasecmp(x, y) == 0;
     free(x);
     free(y);
     return same;
 }
 
-char *cli_url_name(const char *url)
+char *app_url_name(const char *url)
 {
     CURLU *u = parse_url(url);
     char *path = u ? url_part(u, CURLUPART_PATH, 0) : NULL, *name = NULL;
@@ -112,11 +112,11 @@ char *cli_url_name(const char *url)
     return name;
 }
 
-char *cli_url_with_name(const char *url, const char *name)
+char *app_url_with_name(const char *url, const char *name)
 {
     CURLU *u = parse_url(url);
     char *path = u ? url_part(u, CURLUPART_PATH, 0) : NULL, *result = NULL, *other = NULL;
-    char *encoded = cli_url_encode_path(name), *slash = path ? strrchr(path, '/') : NULL;
+    char *encoded = app_url_encode_path(name), *slash = path ? strrchr(path, '/') : NULL;
     if (slash && encoded && asprintf(&other, "%.*s/%s", (int)(slash - path), path, encoded) >= 0) {
         if (curl_url_set(u, CURLUPART_PATH, other, 0) == CURLUE_OK)
             result = url_part(u, CURLUPART_URL, 0);
@@ -128,7 +128,7 @@ char *cli_url_with_name(const char *url, const char *name)
     return result;
 }
 
-char *cli_url_encode_path(const char *path)
+char *app_url_encode_path(const char *path)
 {
     static const char digits[] = "0123456789ABCDEF";
     char *out = malloc(3 * strlen(path) + 1), *to = out;
@@ -148,14 +148,14 @@ char *cli_url_encode_path(const char *path)
     return out;
 }
 
-bool cli_is_file_name(const char *name)
+bool app_is_file_name(const char *name)
 {
     size_t n = strlen(name);
     if (n == 0 || n > MAX_NAME || name[0] == '.')
         return false;
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)name[i];
-        size_t length = cli_utf8_length(name + i, n - i);
+        size_t length = app_utf8_length(name + i, n - i);
         if (length == 0 || c < 0x20 || c == 0x7f || c == '/' || c == '\\')
             return false;
         i += length;

@@ -1,1 +1,0 @@
-libak_la_SOURCES += src/base/json/wide.c src/base/json/wide.h
