@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "akunu/akunu.h"
+#include "conversion/compress/compress.h"
 #include "conversion/quantize/quantize.h"
 #include "files/weights/formats.h"
 #include "tests/conversion/changes.h"
@@ -1921,6 +1922,28 @@ START_TEST(other_sums)
 }
 END_TEST
 
+/* ---- Numbers ------------------------------------------------------------- */
+/* Three bits: number i is in the bits from 3 i on of the row, the low bits of each byte first. */
+START_TEST(numbers_of_rows)
+{
+    enum { N = 24 };
+    uint8_t three[N * 3 / 8] = { 0 }, four[N / 2] = { 0 }, eight[N];
+    for (unsigned i = 0; i < N; i++) {
+        unsigned number = i * 5 + i / 8;
+        for (unsigned bit = 0; bit < 3; bit++)
+            three[(3 * i + bit) / 8] |= (uint8_t)((number >> bit & 1) << (3 * i + bit) % 8);
+        four[i / 2] |= (uint8_t)((number & 15) << i % 2 * 4);
+        eight[i] = (uint8_t)(number - 50);
+    }
+    for (unsigned i = 0; i < N; i++) {
+        int number = (int)(i * 5 + i / 8);
+        ck_assert_int_eq(ak_compress_get_number(3, three, i), (number & 7) - 4);
+        ck_assert_int_eq(ak_compress_get_number(4, four, i), (number & 15) - 8);
+        ck_assert_int_eq(ak_compress_get_number(8, eight, i), number - 50);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("compress");
@@ -1939,6 +1962,7 @@ int main(void)
     tcase_add_test(tc, partial_rotation);
     tcase_add_loop_test(tc, plain_encoding, 0, sizeof plain_tensors / sizeof *plain_tensors);
     tcase_add_test(tc, other_tensors);
+    tcase_add_test(tc, numbers_of_rows);
     tcase_add_test(tc, config_of_folder);
     tcase_add_loop_test(tc, refused_model, 0, sizeof refused_models / sizeof *refused_models);
     tcase_add_test(tc, encodings_join);

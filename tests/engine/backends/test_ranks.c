@@ -212,6 +212,54 @@ START_TEST(same_bits)
 }
 END_TEST
 
+/* ---- Two sessions -------------------------------------------------------- */
+static void decode(struct ak_session *session, int32_t sequence, akunu_token id)
+{
+    struct ak_error error = { 0 };
+    struct akunu_batch_token token = { id, sequence, true };
+    fine(ak_session_decode(session, &token, 1, &error), &error);
+}
+
+/* Texts of two sessions of one model, token by token in turn, and the logits after both. */
+static void read_two(struct group *g, const akunu_token *ids, float *logits)
+{
+    char path[4096];
+    struct ak_error error = { 0 };
+    struct ak_session *sessions[2];
+    int32_t sequences[2];
+    golden_path("llama-f32", ".gguf", path);
+    struct ak_model *model = load(path, g, NULL);
+    for (int i = 0; i < 2; i++) {
+        sessions[i] = open_session(model);
+        fine(ak_session_sequence_new(sessions[i], &sequences[i], &error), &error);
+    }
+    for (int k = 0; k < 4; k++)
+        for (int i = 0; i < 2; i++)
+            decode(sessions[i], sequences[i], ids[4 * i + k]);
+    for (int i = 0; i < 2; i++) { /* the second goes on without the first */
+        decode(sessions[i], sequences[i], ids[8]);
+        memcpy(logits + (size_t)i * GOLDEN_VOCAB, ak_session_logits(sessions[i], 0),
+               model->spec.config.vocab_size * sizeof *logits);
+        ak_session_free(sessions[i]);
+    }
+    ak_model_free(model);
+}
+
+START_TEST(two_sessions)
+{
+    static float want[2 * GOLDEN_VOCAB], got[2 * GOLDEN_VOCAB];
+    akunu_token ids[N];
+    struct group g;
+    ck_assert_int_gt(N, 8);
+    read_ids("llama-f32", ids);
+    read_two(NULL, ids, want);
+    start(&g, _i == 0 ? AKUNU_SPLIT_ROWS : AKUNU_SPLIT_LAYERS, 2);
+    read_two(&g, ids, got);
+    end(&g);
+    ck_assert_mem_eq(want, got, sizeof want);
+}
+END_TEST
+
 /* ---- Passes in two halves ------------------------------------------------ */
 enum { LONG_PROMPT = 200, LONG_PASS = 144 };
 
@@ -833,6 +881,7 @@ int main(void)
     tcase_set_timeout(more, 600);
     tcase_add_loop_test(tests, same_bits, 0, golden_count());
     tcase_add_loop_test(tests, halves, 0, golden_count());
+    tcase_add_loop_test(tests, two_sessions, 0, 2);
     tcase_add_loop_test(tests, best, 0, 2 * 3);
     tcase_add_loop_test(tests, embeddings, 0, 2 * N_ENCODERS);
     tcase_add_loop_test(more, quantized_at_load, 0, N_ONLINE);

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/system.h"
 #include "engine/dist/watch.h"
 #include "tests/engine/dist/fake_mpi.h"
 #include "tests/locks.h"
@@ -256,12 +257,15 @@ static void await_messages(struct ak_comm *c)
 
 static void exchange_all(struct ak_comm *c)
 {
+    double started = ak_seconds(), before = (double)atomic_load(&c->counts.nanoseconds);
     gather_items(c);
     gather_in_lanes(c);
     gather_few(c);
     collect(c);
     await_messages(c);
     gather_items(c);
+    double waited = ((double)atomic_load(&c->counts.nanoseconds) - before) * 1e-9;
+    ck_assert(waited > 0.0 && waited <= ak_seconds() - started);
     ck_assert_int_eq(c->failure.status, AKUNU_OK);
     ck_assert(!c->ops->has_failed || !c->ops->has_failed(c, NULL));
 }

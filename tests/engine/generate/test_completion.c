@@ -23,6 +23,7 @@ static bool on_piece(size_t index, akunu_token token, const char *text, size_t n
         memcpy(heard->bytes + heard->n_bytes, text, n_bytes);
     heard->n_bytes += n_bytes;
     heard->bytes[heard->n_bytes] = '\0';
+    ck_assert_int_ge(token, -1);
     *(token < 0 ? &heard->n_rests : &heard->n_tokens) += 1;
     return heard->n_tokens + heard->n_rests != heard->stop_after;
 }

@@ -225,6 +225,7 @@ static void generate_alone(struct fixture *f, const struct asked *a, const int32
 static void check_alone(struct fixture *f, const struct asked *a, int text, struct text *got)
 {
     int32_t ids[CONTEXT];
+    double elapsed = clock_of(f);
     for (uint32_t i = 0; i < a->request.n_ids; i++)
         ids[i] = id(text, i);
     for (size_t completion = 0; completion < a->request.n; completion++, got++) {
@@ -240,6 +241,8 @@ static void check_alone(struct fixture *f, const struct asked *a, int text, stru
         ck_assert_uint_eq(got->result.n_generated, alone.result.n_generated);
         ck_assert_uint_eq(got->result.n_prompt + got->result.n_kept, alone.result.n_prompt);
         ck_assert_uint_lt(got->result.n_kept, a->request.n_ids); /* the last token runs */
+        ck_assert(got->result.prompt_seconds >= 0.0 && got->result.generate_seconds >= 0.0);
+        ck_assert_double_le(got->result.prompt_seconds + got->result.generate_seconds, elapsed);
     }
 }
 

@@ -461,6 +461,7 @@ START_TEST(bytes_through_a_window)
     ck_assert_ptr_nonnull(file);
     file_add(&f, NULL, N);
     memcpy(f.bytes + AK_BYTES_WINDOW - 2, "OggS", 4);
+    memcpy(f.bytes + 5, "first", 5);
     ck_assert(fwrite(f.bytes, 1, N, file) == N && fflush(file) == 0);
     ak_bytes_open(&b, fileno(file), N);
     ck_assert_ptr_null(ak_bytes_at(&b, -1, 0));
@@ -474,6 +475,7 @@ START_TEST(bytes_through_a_window)
         bool is_before = at < AK_BYTES_WINDOW;
         ck_assert_int_eq(ak_bytes_find(&b, at, "OggS", 4), is_before ? AK_BYTES_WINDOW - 2 : -1);
         ck_assert_int_eq(ak_bytes_find_any(&b, at, "Sg", 2), is_before ? AK_BYTES_WINDOW - 1 : -1);
+        ck_assert_mem_eq(ak_bytes_at(&b, 5, 5), "first", 5); /* back to the start */
     }
     fclose(file);
     file_free(&f);
