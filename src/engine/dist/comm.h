@@ -114,7 +114,8 @@ ak_status ak_comm_broadcast(struct ak_comm *c, void *data, size_t bytes, struct 
 
 /* ---- Ranks as threads of this process: local.c -------------------------- */
 /* Opens n_ranks communicators, one for a thread each, that exchange messages with each other. A
- * rank that waits longer than `timeout` seconds for another fails. All are closed by the caller. */
+ * rank that waits longer than `timeout` seconds for another fails; 0: it waits for ever. All are
+ * closed by the caller. */
 ak_status ak_comm_open_local(uint32_t n_ranks, double timeout, struct ak_comm *out[],
                              struct ak_error *error);
 
@@ -124,7 +125,8 @@ ak_status ak_comm_open_local(uint32_t n_ranks, double timeout, struct ak_comm *o
 uint32_t ak_comm_count_mpi_ranks(uint32_t *rank);
 /* Ranks of this host, and which one of them this is; 1 and 0 without mpirun. */
 uint32_t ak_comm_count_mpi_neighbors(uint32_t *index);
-/* Loads Open MPI and joins the other ranks. Once per process. */
+/* Loads Open MPI and joins the other ranks. Once per process. A rank that is silent for `timeout`
+ * seconds, more than 0, has failed. */
 ak_status ak_comm_open_mpi(double timeout, struct ak_comm **out, struct ak_error *error);
 
 #endif

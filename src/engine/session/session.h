@@ -141,7 +141,9 @@ ak_status ak_session_prepare_sampled(struct ak_session *s, struct ak_error *erro
 ak_status ak_session_sample(struct ak_session *s, const struct akunu_batch_token *tokens, size_t n,
                             struct ak_gumbel_params gumbel, int32_t *next, struct ak_error *error);
 
-/* Sets n_best for the passes to come. Logits of earlier passes are no longer valid. */
+/* Says that of each token's logits only the n_best largest are needed in the passes to come, so
+ * that a backend may read less of the output matrix; the others may be -INFINITY. 0: all are
+ * needed. The logits of earlier passes are no longer valid if that changes. */
 void ak_session_want_best(struct ak_session *s, uint32_t n_best);
 
 uint64_t ak_session_scratch_bytes(const struct ak_session *s);

@@ -213,7 +213,8 @@ static int fetch_all(struct pull *p)
     return APP_EXIT_OK;
 }
 
-static int pull(struct pull *p, const char *name)
+/* Downloads the model into the models folder, under `name` or a name of its own. */
+static int pull_model(struct pull *p, const char *name)
 {
     int code = app_pull_plan(&p->http, &p->source, name, &p->plan);
     if (code != APP_EXIT_OK)
@@ -245,7 +246,7 @@ static int begin_pull(const struct app_options *o, const char *text, struct pull
     return code;
 }
 
-static void end(struct pull *p)
+static void end_pull(struct pull *p)
 {
     json_decref(p->record);
     app_pull_plan_free(&p->plan);
@@ -265,10 +266,10 @@ int cli_pull(const struct app_options *o)
                               "URL");
     int code = begin_pull(o, o->download.url, &p);
     if (code == APP_EXIT_OK)
-        code = pull(&p, o->output.path);
+        code = pull_model(&p, o->output.path);
     if (code == APP_EXIT_OK)
         app_output_format(&out, "%s\n", p.path);
-    end(&p);
+    end_pull(&p);
     return app_output_end(&out, code);
 }
 
@@ -286,13 +287,13 @@ int app_remote_path(const struct app_options *o, const char *name, char **path)
         app_fail("%s: not in %s, and --offline downloads nothing", p.source.shown, p.models);
         code = APP_EXIT_MODEL;
     } else if (code == APP_EXIT_OK) {
-        code = pull(&p, NULL);
+        code = pull_model(&p, NULL);
         *path = code == APP_EXIT_OK ? strdup(p.path) : NULL;
     }
     if (code == APP_EXIT_OK && !*path)
         code = app_fail_memory();
     free(found);
-    end(&p);
+    end_pull(&p);
     return code;
 }
 

@@ -24,6 +24,39 @@ struct head {
     int64_t size; /* of the whole file */
 };
 
+/* Prints what is wrong with a file or its server, and returns `code`. */
+static int fail_url(const char *url, enum app_exit code, const char *what)
+{
+    char *shown = app_url_shown(url);
+    app_fail("%s: %s", shown ? shown : "the URL", what);
+    free(shown);
+    return code;
+}
+
+/* Adds the bytes of a reply to a request for bytes head->n … wanted - 1. */
+static int add_reply(struct head *head, const char *url, const struct app_http_reply *r,
+                     size_t wanted)
+{
+    if (r->status == 200)
+        head->n = 0; /* a server without ranges begins at the start */
+    int64_t size = r->status == 206 ? r->total : r->length;
+    size_t n_new = r->n_body < wanted - head->n ? r->n_body : wanted - head->n;
+    if (size < 0 || n_new == 0)
+        return fail_url(url, APP_EXIT_FAILURE, "the server does not tell the length of the file");
+    if ((head->size >= 0 && size != head->size) ||
+        (r->status == 206 && r->first != (int64_t)head->n))
+        return fail_url(url, APP_EXIT_FAILURE,
+                        "the server sends other bytes than it was asked for");
+    unsigned char *grown = realloc(head->bytes, head->n + n_new);
+    if (!grown)
+        return app_fail_memory();
+    head->bytes = grown;
+    memcpy(head->bytes + head->n, r->body, n_new);
+    head->n += n_new;
+    head->size = size;
+    return APP_EXIT_OK;
+}
+
 /* Requests bytes until there are `wanted` of them or all. */
 static int request_more(struct app_http *http, const char *url, size_t wanted, struct head *head)
 {
@@ -31,40 +64,11 @@ static int request_more(struct app_http *http, const char *url, size_t wanted, s
     struct app_http_reply r;
     snprintf(range, sizeof range, "%zu-%zu", head->n, wanted - 1);
     int code = app_http_get(http, url, range, wanted, &r);
-    if (code == APP_EXIT_OK && !app_http_is_good(&r))
-        code = app_http_fail(http, url, &r);
-    if (code == APP_EXIT_OK && r.status == 200)
-        head->n = 0; /* a server without ranges begins at the start */
-    int64_t size = r.status == 206 ? r.total : r.length;
-    size_t n_new = r.n_body < wanted - head->n ? r.n_body : wanted - head->n;
-    unsigned char *grown = code == APP_EXIT_OK ? realloc(head->bytes, head->n + n_new + 1) : NULL;
-    if (code == APP_EXIT_OK && (size < 0 || n_new == 0 || (head->size >= 0 && size != head->size) ||
-                                (r.status == 206 && r.first != (int64_t)head->n))) {
-        char *shown = app_url_shown(url);
-        code = app_fail("%s: the server does not tell the length of the file, or sends other bytes "
-                        "than it was asked for",
-                        shown ? shown : "the URL");
-        free(shown);
-    } else if (code == APP_EXIT_OK && !grown) {
-        code = app_fail_memory();
-    }
-    if (grown)
-        head->bytes = grown;
-    if (code == APP_EXIT_OK && n_new > 0) {
-        memcpy(head->bytes + head->n, r.body, n_new);
-        head->n += n_new;
-        head->size = size;
-    }
+    if (code == APP_EXIT_OK)
+        code =
+            app_http_is_good(&r) ? add_reply(head, url, &r, wanted) : app_http_fail(http, url, &r);
     app_http_reply_free(&r);
     return code;
-}
-
-static int fail_header(const char *url, const char *what)
-{
-    char *shown = app_url_shown(url);
-    app_fail("%s: %s", shown ? shown : "the URL", what);
-    free(shown);
-    return APP_EXIT_MODEL;
 }
 
 /* Reads the header in steps that double. */
@@ -77,16 +81,16 @@ static int read_head(struct app_http *http, const char *url, struct head *head)
         if (head->size >= 0 && wanted > (uint64_t)head->size)
             wanted = (uint64_t)head->size;
         if (wanted <= head->n)
-            return fail_header(url, "the end of the file is inside its header");
+            return fail_url(url, APP_EXIT_MODEL, "the end of the file is inside its header");
         if (wanted > MAX_HEADER)
-            return fail_header(url, "its header has more than 256 MiB");
+            return fail_url(url, APP_EXIT_MODEL, "its header has more than 256 MiB");
         int code = request_more(http, url, (size_t)wanted, head);
         if (code != APP_EXIT_OK)
             return code;
         needed = app_gguf_header_size(head->bytes, head->n);
         if (needed == 0) {
             const char *what = app_wrong_content("model.gguf", (const char *)head->bytes, head->n);
-            return fail_header(url, what ? what : "its header is damaged");
+            return fail_url(url, APP_EXIT_MODEL, what ? what : "its header is damaged");
         }
         step *= 2;
     }
