@@ -136,7 +136,7 @@ EXTRA_PROGRAMS += tests/text/grammar/grammar_batch
 # By name, for tests/golden/clips.py and audio_clips.py.
 EXTRA_PROGRAMS += tests/speech/audio/decode
 
-# The examples, which tests/api/examples.sh runs; leaks.c counts what they leave allocated.
+# The examples, which tests/api/test_examples.sh runs; leaks.c counts what they leave allocated.
 ak_examples = examples/batch examples/chat examples/embed examples/json examples/schedule examples/simple examples/tools \
 	examples/transcribe
 EXTRA_PROGRAMS += $(ak_examples)

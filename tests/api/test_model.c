@@ -887,7 +887,7 @@ int main(void)
     Suite *suite = suite_create("model");
     TCase *tests = tcase_create("model");
     tcase_set_timeout(tests, 600);
-    /* what another backend is asked for, too (tests/opencl/opencl.sh) */
+    /* what another backend is asked for, too (tests/opencl/test_devices.sh) */
     TCase *any = tcase_create("any");
     tcase_set_timeout(any, 600);
     tcase_add_loop_test(any, logits_and_greedy, 0, N_GOLDENS);

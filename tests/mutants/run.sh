@@ -80,7 +80,7 @@ run_test() {
     export AK_CLI="$build/akunu-cli" AK_TEST_BUILD="$build"
     export MALLOC_PERTURB_=165 # glibc overwrites freed memory, so whoever still reads it notices
     case $program in
-    tests/python.sh) # the package of the copy, with this build's library: a sanitized one cannot be loaded
+    tests/test_python.sh) # the package of the copy, with this build's library: a sanitized one cannot be loaded
         export AK_TEST_SOURCE="$work/tree" AK_TEST_BUILD="$top"
         set -- "$2" "$3" sh "$source/$program"
         ;;

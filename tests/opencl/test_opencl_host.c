@@ -673,8 +673,8 @@ START_TEST(two_devices)
 }
 END_TEST
 
-/* On a device that computes (tests/opencl/opencl.sh): one device twice, and layers on it and the
- * CPU. */
+/* On a device that computes (tests/opencl/test_devices.sh): one device twice, and layers on it and
+ * the CPU. */
 START_TEST(one_device_twice)
 {
     struct worker workers[] = { { .model = "qwen2", .n_gpu_layers = -1 },

@@ -289,7 +289,7 @@ static bool has_mpirun(void)
 /* Starts a server on two ranks; rank 0 writes its process id to `path`. */
 static struct child start_ranks(const char *path)
 {
-    /* as in tests/apps/cli/ranks.sh; Open MPI keeps what it allocated */
+    /* as in tests/apps/cli/test_ranks.sh; Open MPI keeps what it allocated */
     static const char script[] =
         "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
         "export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none; "

@@ -480,7 +480,7 @@ int main(void)
     tcase_add_test(tests, adapters);
     tcase_add_test(tests, arena);
     tcase_add_test(tests, fusing);
-    /* another backend runs the same table (tests/opencl/opencl.sh) */
+    /* another backend runs the same table (tests/opencl/test_devices.sh) */
     TCase *any = tcase_create("any");
     tcase_add_test(any, dumps);
     suite_add_tcase(suite, tests);

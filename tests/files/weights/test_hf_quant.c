@@ -1041,7 +1041,7 @@ int main(void)
 {
     Suite *suite = suite_create("hf_quant");
     TCase *tests = tcase_create("hf_quant");
-    /* what another backend is asked for, too (tests/opencl/opencl.sh) */
+    /* what another backend is asked for, too (tests/opencl/test_devices.sh) */
     TCase *any = tcase_create("any");
     tcase_set_timeout(any, 600);
     tcase_add_loop_test(any, logits, 0, N_FOLDERS);

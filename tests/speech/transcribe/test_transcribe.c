@@ -1,7 +1,7 @@
 /* Transcribing through the public header, with a model of Whisper's vocabulary and random weights
  * that is written here: the same segments with any number of threads, cancelling, and what is
  * refused. Texts of a real model are compared elsewhere. Plans and grammars are looked at from
- * inside. Case `any` is for backends of any arithmetic; tests/opencl/opencl.sh runs it. */
+ * inside. Case `any` is for backends of any arithmetic; tests/opencl/test_devices.sh runs it. */
 #include "tests/speech_clip.h"
 #include "tests/st_files.h"
 #include "tests/test.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The programs of examples/: what they print for the tests' small model, and that they free all
 # memory, also after an error (tests/api/leaks.c ends a program that does not with 99).
-# usage: examples.sh, in the build folder, with AK_TEST_DATA and AK_TEST_SOURCE
+# usage: test_examples.sh, in the build folder, with AK_TEST_DATA and AK_TEST_SOURCE
 set -u
 data=$AK_TEST_DATA
 model=$data/model.gguf
