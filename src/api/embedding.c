@@ -6,6 +6,7 @@
 #include "api/handles.h"
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "engine/spec/stages.h"
 
 void akunu_embedding_text_default(struct akunu_embedding_text *text, size_t size)
 {

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "conversion/convert/convert.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 struct akunu_file {
     struct ak_provider *provider;

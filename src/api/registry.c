@@ -4,7 +4,7 @@
 
 #include "api/handles.h"
 #include "engine/backends/list.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 #include "files/weights/formats.h"
 
 static enum akunu_status fail_past_end(const char *what, size_t i)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/pack/pack.h"
 #include "conversion/quantize/quantize.h"
+#include "engine/spec/stages.h"
 
 /* Share of the time that phases take, about. */
 static const double of_awq = 0.4, of_text = 0.2;

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "conversion/compress/compress.h"
+#include "engine/spec/stages.h"
 #include "files/weights/formats.h"
 
 /* Takes the reference; NULL: out of memory. `flags`: of json_dumps. */

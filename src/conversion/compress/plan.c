@@ -6,6 +6,7 @@
 
 #include "conversion/compress/compress.h"
 #include "base/array.h"
+#include "engine/spec/arch.h"
 
 uint64_t ak_compress_count_elems(const struct ak_compress_tensor *t)
 {

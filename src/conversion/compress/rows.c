@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "conversion/compress/compress.h"
+#include "engine/spec/arch.h"
 
 /* The tensor of the source that has row *row; *row becomes the row in it. */
 static void find_part(const struct ak_compress_job *j, const struct ak_compress_tensor *t,

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "engine/spec/arch.h"
 #include "text/tokenizer/tokenizer.h"
 
 struct ak_convert_job {

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "conversion/convert/convert.h"
+#include "engine/spec/arch.h"
 
 enum { KEY_BYTES = 128, QUANTIZATION_VERSION = 2 };
 

@@ -5,6 +5,7 @@
 
 #include "conversion/convert/convert.h"
 #include "engine/pack/pack.h"
+#include "engine/spec/arch.h"
 #include "files/weights/composed.h"
 #include "files/weights/formats.h"
 #include "base/array.h"

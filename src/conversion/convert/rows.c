@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "conversion/convert/convert.h"
 #include "engine/pack/pack.h"
+#include "engine/spec/stages.h"
 #include "files/weights/composed.h"
 
 enum { PIECE_BYTES = 1 << 20 };

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "engine/pack/pack.h"
+#include "engine/spec/arch.h"
 
 /* Rows of a, and columns of b, are padded with zeros to whole groups of rows. */
 enum { RANK_ALIGN = 16, RANK_MAX = 1 << 16 };

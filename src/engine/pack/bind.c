@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "engine/pack/bind.h"
+#include "engine/spec/arch.h"
 #include "files/weights/composed.h"
 #include "base/name_index.h"
 

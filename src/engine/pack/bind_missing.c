@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/pack/bind.h"
+#include "engine/spec/arch.h"
 
 /* Suffixes of a module's tensors, and the tool that writes them; the first one that is there
  * decides. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/pack/bind.h"
+#include "engine/spec/arch.h"
 #include "files/weights/composed.h"
 
 /* Whether two views have the same numbers by having the same bytes. Stops at the first difference:

@@ -5,6 +5,7 @@
 #include "base/math.h"
 #include "base/mem.h"
 #include "engine/pack/pack.h"
+#include "engine/spec/arch.h"
 #include "files/weights/composed.h"
 
 enum {

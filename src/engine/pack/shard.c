@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "engine/pack/bind.h"
+#include "engine/spec/arch.h"
 #include "files/weights/composed.h"
 
 /* Rows of one matrix, or elements of one vector, that a rank has. */

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "engine/spec/stages.h"
 
 /* A group of texts that share passes, and its progress. */
 struct group {

@@ -16,6 +16,7 @@
 #include "engine/session/constraint.h"
 #include "engine/session/load_ranks.h"
 #include "engine/session/session.h"
+#include "engine/spec/stages.h"
 
 struct load {
     const struct ak_model_source *source;

@@ -1,5 +1,5 @@
 /* Heads of Whisper's cross-attention that follow the audio. */
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 /* As tokens are timed by them: a list of pairs in Hugging Face's generation_config.json, a flat
  * list in GGUF. */

@@ -1,6 +1,6 @@
 /* BERT: learned positions, token types, a norm after each sum, biases everywhere. GGUF gives
  * XLM-RoBERTa the same name and drops the unused rows of its position table. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "bert", NULL };
 

@@ -3,7 +3,7 @@
  * either would go unnoticed. */
 #include <string.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 enum { ROLES_MAX = 5 };
 

@@ -3,7 +3,7 @@
 #include "engine/spec/builder.h"
 
 #include "base/mem.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 /* ---- Shards of rows ----------------------------------------------------- */
 /* Has the shard x computed where it belongs in the rows of `whole`, unless that is within an

@@ -2,7 +2,7 @@
  * its config.json. It tells which of the stored tensors the model uses. */
 #include <string.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 struct ak_text ak_spec_class(const struct ak_provider *p)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/math.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static ak_status fail_missing(const char *key, struct ak_error *error)
 {

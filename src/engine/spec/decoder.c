@@ -22,7 +22,7 @@
  * and rotations. */
 #include <math.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 ak_status ak_spec_describe_decoder(const struct ak_provider *p, const struct ak_spec_config *config,
                                    struct ak_spec_descriptor *out, struct ak_error *error)

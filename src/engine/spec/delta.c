@@ -1,7 +1,7 @@
 /* Hyper-parameters of the gated delta rule: which layers have it in place of attention, the number
  * of heads and their sizes. GGUF uses the key names of another kind of state (ssm), and may have
  * draft layers after the last one. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 enum { USUAL_INTERVAL = 4, HEADS_MAX = 1 << 10, DIM_MAX = 1 << 9, DIM_STEP = 16, TAPS_MAX = 16 };
 

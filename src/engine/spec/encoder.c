@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 void ak_spec_describe_encoder(const struct ak_spec_config *config, struct ak_spec_descriptor *out)
 {

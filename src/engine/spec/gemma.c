@@ -2,7 +2,7 @@
  * width. */
 #include <math.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "gemma", NULL };
 

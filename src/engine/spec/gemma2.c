@@ -3,7 +3,7 @@
  * size; GGUF has no key for that. */
 #include <math.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 enum { LAYERS_OF_27B = 46 };
 

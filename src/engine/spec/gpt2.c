@@ -1,6 +1,6 @@
 /* GPT-2: LayerNorm, biases everywhere, learned positions and no rotation, GELU without a gate; q, k
  * and v are one merged tensor. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "gpt2", NULL };
 

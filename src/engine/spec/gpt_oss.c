@@ -2,7 +2,7 @@
  * sink per head: a score without a value that takes its share of the softmax. GGUF stores the norm
  * before the experts under the name of a norm after attention. Hugging Face stores gate and up rows
  * alternating, as MXFP4 or transposed. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "gpt-oss", "gpt_oss", NULL };
 

@@ -1,6 +1,6 @@
 /* Granite 3: Llama's block with multipliers for the embedding, the additions to the residual, the
  * scores and the logits. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "granite", NULL };
 

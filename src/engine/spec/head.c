@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 enum part { DENSE, DENSE_BIAS, OUT, OUT_BIAS, N_PARTS };
 

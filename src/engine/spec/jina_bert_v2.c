@@ -3,7 +3,7 @@
  * separately. */
 #include <string.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "jina-bert-v2", "bert", NULL };
 

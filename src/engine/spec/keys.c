@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/spec/known_keys.h"
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 enum { NAMES_MAX = 7 };
 

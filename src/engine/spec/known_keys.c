@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 #include "engine/spec/known_keys.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 const struct ak_arch_keys *ak_arch_keys(const struct ak_arch *arch,
                                         const struct ak_text *model_type)

@@ -1,7 +1,7 @@
 /* LFM2: gated short convolutions in most layers, attention with normed heads in the others. GGUF
  * marks convolution layers by zero key-value heads, and stores the final norm under the name of an
  * embedding norm. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 enum { TAPS_MAX = 16 };
 

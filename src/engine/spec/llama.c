@@ -1,6 +1,6 @@
 /* Llama 2 and 3, and models with the same block: Mistral, TinyLlama, SmolLM2. GGUF stores the rows
  * of q and k permuted, so that rotated pairs are neighbors. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "llama", "mistral", NULL };
 

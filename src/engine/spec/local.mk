@@ -1,6 +1,7 @@
 libak_la_SOURCES += \
 	src/engine/spec/alignment.c \
 	src/engine/spec/alignment.def \
+	src/engine/spec/arch.h \
 	src/engine/spec/bert.c \
 	src/engine/spec/biases.c \
 	src/engine/spec/bert_block.def \
@@ -18,6 +19,7 @@ libak_la_SOURCES += \
 	src/engine/spec/encoder.c \
 	src/engine/spec/expert_aliases.def \
 	src/engine/spec/experts.def \
+	src/engine/spec/arch.h \
 	src/engine/spec/architectures.def \
 	src/engine/spec/ffn_weights.def \
 	src/engine/spec/gemma.c \
@@ -54,6 +56,7 @@ libak_la_SOURCES += \
 	src/engine/spec/rope.c \
 	src/engine/spec/rope_override.c \
 	src/engine/spec/shard.c \
+	src/engine/spec/stages.h \
 	src/engine/spec/shared_expert.def \
 	src/engine/spec/smollm3.c \
 	src/engine/spec/unused_keys.c \

@@ -1,5 +1,5 @@
 /* Mixtral: Llama's block with experts. GGUF gives both the same name. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "llama", "mixtral", NULL };
 

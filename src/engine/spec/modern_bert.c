@@ -1,7 +1,7 @@
 /* ModernBERT: norms before attention and feed-forward, except the very first, since the embedding
  * is normed; two rotary bases; a window in all layers except every third, counted from the first;
  * GeGLU. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "modern-bert", "modernbert", NULL };
 

@@ -1,6 +1,6 @@
 /* Nomic's BERT: rotation instead of learned positions, SwiGLU, no biases. Its fc11 is the up
  * projection and fc12 the gate. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "nomic-bert", "nomic_bert", NULL };
 

@@ -1,6 +1,6 @@
 /* OLMo 2 and 3: norms after attention and feed-forward instead of before them; q and k are normed
  * as whole rows. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "olmo2", "olmo3", NULL };
 

@@ -1,6 +1,6 @@
 /* Phi-3 and Phi-4: q, k, v are one merged tensor, gate and up another; the long models have
  * LongRoPE factors. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "phi3", NULL };
 

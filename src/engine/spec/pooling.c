@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 /* In the order in which sentence-transformers joins several. */
 static const struct {

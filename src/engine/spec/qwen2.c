@@ -1,5 +1,5 @@
 /* Qwen2 and Qwen2.5: biases on q, k and v. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "qwen2", NULL };
 

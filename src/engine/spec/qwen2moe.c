@@ -1,6 +1,6 @@
 /* Qwen2 with experts, and a shared expert with a gate of its own. The weights of a token's experts
  * sum to 1 only if the configuration says so. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "qwen2moe", "qwen2_moe", NULL };
 

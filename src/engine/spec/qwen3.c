@@ -1,5 +1,5 @@
 /* Qwen3: norms on the heads of q and k, a head size independent of the width. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "qwen3", NULL };
 

@@ -1,7 +1,7 @@
 /* Qwen3.5: the gated delta rule in most layers, gated attention in the others. GGUF stores value
  * heads that share a key head apart. Its rotation by three positions is plain rotation for text,
  * where all three are the same. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "qwen35", "qwen3_5", "qwen3_5_text", NULL };
 

@@ -1,6 +1,6 @@
 /* Qwen3.5 with experts, and a shared expert with a gate of its own. Checkpoints store gate and up
  * of all experts as one tensor, or each matrix by itself. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "qwen35moe", "qwen3_5_moe", "qwen3_5_moe_text", NULL };
 

@@ -1,6 +1,6 @@
 /* Qwen3 with experts. The weights of a token's experts sum to 1 unless the configuration says
  * otherwise. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "qwen3moe", "qwen3_moe", NULL };
 

@@ -1,7 +1,7 @@
 /* Qwen3-Next: the gated delta rule in most layers, gated attention in the others, experts and a
  * shared expert. One matrix makes q, k, v and z of each key head side by side, and another the
  * betas and alphas. GGUF may store the first as two, role after role. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "qwen3next", "qwen3_next", NULL };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const struct ak_arch *const architectures[] = {
 #define AK_ARCH(name) &ak_arch_##name,

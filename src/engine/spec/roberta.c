@@ -1,6 +1,6 @@
 /* RoBERTa and XLM-RoBERTa as Hugging Face stores them: BERT with positions counted from the padding
  * token's id plus one. GGUF calls them bert. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "xlm-roberta", "roberta", "camembert", NULL };
 

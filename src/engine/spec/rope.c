@@ -18,7 +18,7 @@
 
 #include "base/math.h"
 #include "base/mem.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static double scale_llama3(double frequency, const struct ak_spec_rope *rope)
 {

@@ -1,7 +1,7 @@
 /* Values of the rotation that the user gives in place of the model's. */
 #include <math.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 static bool is_asked(const struct akunu_rope *asked)
 {

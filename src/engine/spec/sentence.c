@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 /* ---- Length ------------------------------------------------------------- */
 /* A positive number that fits; 0: there is none, or it is so large that it does not count. */

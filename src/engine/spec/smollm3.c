@@ -1,7 +1,7 @@
 /* SmolLM3: Llama's block without rotation in every n-th layer, every fourth by default. llama.cpp
  * has no key for n: only akunu reads GGUF files with another n correctly. GGUF permutes q and k as
  * for Llama. */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "smollm3", NULL };
 

@@ -1,7 +1,7 @@
 /* Checks each hyper-parameter's range before anything is sized by it. */
 #include <math.h>
 
-#include "engine/spec/model.h"
+#include "engine/spec/stages.h"
 
 enum {
     WIDTH_MAX = 1 << 20,

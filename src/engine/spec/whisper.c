@@ -8,7 +8,7 @@
  *
  * and at the end K and V of the decoder's cross-attention, for each of its layers. engine/pack/
  * turns the convolutions into products with whole positions (bind_convolution.c). */
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const char *const names[] = { "whisper", NULL };
 

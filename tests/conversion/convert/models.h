@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "akunu/akunu.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 #include "tests/st_files.h"
 
 static inline const struct ak_arch *arch_of(const char *model_type)

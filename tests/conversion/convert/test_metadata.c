@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "conversion/convert/convert.h"
+#include "engine/spec/arch.h"
 #include "tests/process.h"
 
 static struct test_folder folder;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "conversion/convert/convert.h"
+#include "engine/spec/stages.h"
 #include "speech/search/rules.h"
 #include "text/tokenizer/tokenizer.h"
 

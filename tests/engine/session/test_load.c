@@ -12,7 +12,7 @@
 #include "engine/backends/list.h"
 #include "tests/st_files.h"
 #include "tests/process.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 
 static const struct akunu_load_params quiet = { .n_threads = 1 };
 

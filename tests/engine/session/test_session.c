@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/spec/arch.h"
 #include "tests/fake_backend.h"
 #include "tests/out_of_memory.h"
 #include "tests/process.h"

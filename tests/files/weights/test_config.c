@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/golden_model.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 #include "tests/st_files.h"
 
 static const char *const *no_texts;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/golden_model.h"
-#include "engine/spec/model.h"
+#include "engine/spec/arch.h"
 #include "engine/pack/pack.h"
 #include "tests/st_files.h"
 
