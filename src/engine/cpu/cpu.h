@@ -421,11 +421,11 @@ static inline bool ak_cpu_uses_skinny(const struct ak_cpu *cpu, const struct ak_
 }
 
 /* Quantizes n floats to `terms` terms, each the rounding error left by the terms before it.
- * Overwrites x if terms > 1. (linear.c) */
+ * Overwrites x if terms > 1. (activations.c) */
 void ak_cpu_quantize_terms(const struct ak_cpu_kernels *kernels, enum ak_cpu_act_format format,
                            float *x, size_t n, uint32_t terms, uint8_t *out);
 
-/* Replaces x by its rounding error after quantizing. (linear.c) */
+/* Replaces x by its rounding error after quantizing. (activations.c) */
 void ak_cpu_subtract_quantized(enum ak_cpu_act_format format, float *x, size_t n,
                                const uint8_t *activations);
 
@@ -471,9 +471,16 @@ void ak_cpu_add_residuals(const struct ak_cpu_kernels *kernels, const struct ak_
  * terms. (linear.c) */
 void ak_cpu_add_terms(const float *terms, size_t n, size_t width, float *y, size_t y_stride);
 
-/* Activation format of an n-token product with this weight. (linear.c) */
+/* Activation format of an n-token product with this weight. (activations.c) */
 enum ak_cpu_act_format ak_cpu_select_act_format(const struct ak_cpu *cpu,
                                                 const struct ak_pack_weight *packed, size_t n);
+/* The same in a prepared table: one with a panel cache has panels of floats alone. */
+enum ak_cpu_act_format ak_cpu_get_act_format(const struct ak_cpu_prepared *p,
+                                             const struct ak_pack_weight *packed, size_t n);
+/* Whether PREPARE, and the product after it, have interleaved floats in place of the slot's rows.
+ */
+bool ak_cpu_interleaves_in_place(const struct ak_cpu_step *step, enum ak_cpu_act_format format,
+                                 size_t rows);
 
 /* Panel-cache rows before part i, each part rounded up to whole tile rows; all rows for i =
  * n_parts. */

@@ -1,4 +1,5 @@
 libloops_la_SOURCES += \
+	src/engine/cpu/activations.c \
 	src/engine/cpu/attention.c \
 	src/engine/cpu/backend.c \
 	src/engine/cpu/backend.h \
