@@ -13,6 +13,8 @@ export XDG_DATA_HOME="$work/empty"
 
 # ---- Usage ----
 exits 0 --help
+test "$(grep '^[A-Z]' "$out" | tr '\n' ' ')" = "Usage Commands Examples More "
+check "--help has four headings"
 commands=$(sed -n 's/^COMMAND([A-Z_]*, [a-z_]*, "\([a-z-]*\)".*/\1/p' "$AK_TEST_SOURCE/src/apps/common/commands.def")
 for command in $commands; do
     exits 0 --help
@@ -827,7 +829,7 @@ csv_rows() {
 # json_holds EXPRESSION...: each of Python, over `rows`; where there is Python.
 json_holds() {
     command -v python3 >/dev/null || return 0
-    python3 -c 'import json, sys
+    python3 -c 'import json, statistics, sys
 rows = json.load(open(sys.argv[1]))
 bad = [e for e in sys.argv[2:] if not eval(e)]
 sys.exit("does not hold: " + "; ".join(bad) if bad else 0)' "$out" "$@" 2>"$err"
@@ -837,7 +839,9 @@ cp "$work/bench.json" "$out"
 json_holds '[r["test"] for r in rows] == ["pp8", "pp16", "pp24", "tg4", "tg4@np4", "pp8@d8", "pp16@d8", "pp24@d8", "tg4@d8", "tg4@d8@np4"]' \
     '[r["n_parallel"] for r in rows[:5]] == [1, 1, 1, 1, 4]' \
     'all(len(r["samples_ts"]) == 3 and sorted(r["samples_ts"])[1] == r["median_ts"] for r in rows)' \
-    'all(r["avg_ts"] > 0 and r["stddev_ts"] >= 0 and r["roofline_percent"] > 0 for r in rows)'
+    'all(r["avg_ts"] > 0 and r["roofline_percent"] > 0 for r in rows)' \
+    'all(abs(r["avg_ts"] - statistics.mean(r["samples_ts"])) < 1e-9 * r["avg_ts"] for r in rows)' \
+    'all(abs(r["stddev_ts"] - statistics.stdev(r["samples_ts"])) < 1e-6 * r["avg_ts"] for r in rows)'
 # One test each: prompts, whose limits are measured sooner than those of decoding.
 exits 0 bench -m "$model" -m "$bos_model" -p 8 -n 0 -t 1,2 -b 4,8 -r 1 -o csv
 csv_rows 8
