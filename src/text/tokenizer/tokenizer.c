@@ -86,14 +86,6 @@ static ak_status check_vocab(const struct ak_vocab *vocab, struct ak_error *erro
     if (vocab->model.n == 0 || vocab->n_tokens == 0 || !vocab->tokens)
         return ak_fail(error, AKUNU_ERROR_FORMAT,
                        "the file has no vocabulary (tokenizer.ggml.model, tokenizer.ggml.tokens)");
-    if (!ak_text_equals(vocab->model, "gpt2") && !ak_tok_find_char_rule(vocab->model) &&
-        !ak_text_equals(vocab->model, "llama") && !ak_text_equals(vocab->model, "bert") &&
-        !ak_text_equals(vocab->model, "t5") && !ak_text_equals(vocab->model, "tiktoken"))
-        return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
-                       "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, "
-                       "gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
-                       "bert (WordPiece) and t5 (Unigram) are",
-                       (int)ak_min_size(vocab->model.n, 64), vocab->model.bytes);
     return AKUNU_OK;
 }
 
@@ -167,8 +159,16 @@ static ak_status load_unigram(struct ak_tokenizer *t, const struct ak_vocab *voc
     return AKUNU_OK;
 }
 
-/* Loads what vocab->model says: byte-level BPE ("gpt2"), ranks, SentencePiece, WordPiece, otherwise
- * Unigram. */
+/* GGUF's names of the kinds of tokenizers. */
+static const struct {
+    const char *model;
+    ak_status (*load)(struct ak_tokenizer *t, const struct ak_vocab *vocab, struct ak_error *error);
+} kinds[] = { { "gpt2", load_byte_level },
+              { "tiktoken", load_ranked },
+              { "llama", load_sentencepiece },
+              { "bert", load_wordpiece },
+              { "t5", load_unigram } };
+
 static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
                            struct ak_error *error)
 {
@@ -176,14 +176,14 @@ static ak_status load_kind(struct ak_tokenizer *t, const struct ak_vocab *vocab,
         ak_tok_find_char_rule(ak_text_equals(vocab->model, "gpt2") ? vocab->pre : vocab->model);
     if (rule)
         return load_char_bpe(t, vocab, rule, error);
-    if (ak_text_equals(vocab->model, "gpt2"))
-        return load_byte_level(t, vocab, error);
-    if (ak_text_equals(vocab->model, "tiktoken"))
-        return load_ranked(t, vocab, error);
-    if (ak_text_equals(vocab->model, "llama"))
-        return load_sentencepiece(t, vocab, error);
-    return ak_text_equals(vocab->model, "bert") ? load_wordpiece(t, vocab, error) :
-                                                  load_unigram(t, vocab, error);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (ak_text_equals(vocab->model, kinds[i].model))
+            return kinds[i].load(t, vocab, error);
+    return ak_fail(error, AKUNU_ERROR_UNSUPPORTED,
+                   "the tokenizer '%.*s' (tokenizer.ggml.model) is not supported; gpt2, "
+                   "gemma4, whitespace and llama (BPE of bytes, characters, SentencePiece), "
+                   "bert (WordPiece) and t5 (Unigram) are",
+                   (int)ak_min_size(vocab->model.n, 64), vocab->model.bytes);
 }
 
 static ak_status load_ids(struct ak_tokenizer *t, const struct ak_vocab *vocab,
