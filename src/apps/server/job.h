@@ -175,4 +175,13 @@ json_t *server_token_text(const struct server_model *m, akunu_token token, json_
 /* Answers a job that failed, or ends its stream with the error; false: it did not fail. */
 bool server_job_failed(struct server_job *job);
 
+/* ---- Completions of OpenAI's API: openai.c ------------------------------ */
+/* {"id": …, "object": `object`, …, "choices": …}; takes the choices. NULL: out of memory. */
+json_t *server_make_completion(const struct server_job *job, const char *object, json_t *choices);
+/* Ends a job: answers with one choice per completion and the usage; or ends the stream, before that
+ * with an object without choices if usage or receipts are asked for. An object is called `object`.
+ */
+typedef json_t *server_choice_fn(struct server_part *part);
+void server_end_completions(struct server_job *job, const char *object, server_choice_fn *choice);
+
 #endif

@@ -125,14 +125,6 @@ static bool read_logprobs(struct server_chat *r)
 }
 
 /* ---- Chunks ------------------------------------------------------------- */
-static json_t *chunk(const struct server_job *job, json_t *choices)
-{
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", job->id, "object",
-                     "chat.completion.chunk", "created", (json_int_t)job->created, "model",
-                     job->model->id, "system_fingerprint", server_fingerprint(), "choices",
-                     choices);
-}
-
 /* Takes the log-probabilities that were not reported yet; null if none are asked for. */
 static json_t *take_logprobs(struct server_part *part)
 {
@@ -147,7 +139,8 @@ static void write_delta(struct server_part *part, json_t *delta, const char *fin
 {
     json_t *choice = json_pack("{s:I, s:o, s:o, s:s?}", "index", (json_int_t)part->index, "delta",
                                delta, "logprobs", take_logprobs(part), "finish_reason", finish);
-    server_sse_write(part->job, chunk(part->job, json_pack("[o]", choice)));
+    server_sse_write(part->job, server_make_completion(part->job, "chat.completion.chunk",
+                                                       json_pack("[o]", choice)));
 }
 
 /* Events of the reply's parser, while it streams. */
@@ -226,45 +219,17 @@ static void chat_on_end(struct server_part *part, const struct server_event *eve
 }
 
 /* ---- The answer --------------------------------------------------------- */
-static void end_stream(struct server_job *job)
+static json_t *choice_of(struct server_part *part)
 {
-    if (job->include_usage || job->parts[0].receipt) {
-        json_t *last = chunk(job, json_array());
-        if (job->include_usage)
-            json_object_set_new(last, "usage", server_usage(job));
-        server_add_receipts(job, last);
-        server_sse_write(job, last);
-    }
-    server_sse_end(job);
+    return json_pack("{s:I, s:o, s:o, s:s}", "index", (json_int_t)part->index, "message",
+                     server_chat_message(part), "logprobs", take_logprobs(part), "finish_reason",
+                     part->finish);
 }
 
 static void chat_on_done(struct server_job *job)
 {
-    json_t *choices = json_array();
-    if (server_job_failed(job) || job->stream) {
-        json_decref(choices);
-        if (job->status == AKUNU_OK)
-            end_stream(job);
-        return;
-    }
-    for (size_t i = 0; i < job->n_parts; i++) {
-        struct server_part *part = &job->parts[i];
-        json_array_append_new(choices,
-                              json_pack("{s:I, s:o, s:o, s:s}", "index", (json_int_t)i, "message",
-                                        server_chat_message(part), "logprobs", take_logprobs(part),
-                                        "finish_reason", part->finish));
-    }
-    bool complete = json_array_size(choices) == job->n_parts;
-    json_t *answer = json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o}", "id", job->id, "object",
-                               "chat.completion", "created", (json_int_t)job->created, "model",
-                               job->model->id, "system_fingerprint", server_fingerprint(),
-                               "choices", choices, "usage", server_usage(job));
-    if (!complete) {
-        json_decref(answer);
-        answer = NULL;
-    }
-    server_add_receipts(job, answer);
-    server_answer(job->x, 200, answer);
+    server_end_completions(job, job->stream ? "chat.completion.chunk" : "chat.completion",
+                           choice_of);
 }
 
 /* Each completion's stream begins with its role. */

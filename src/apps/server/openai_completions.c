@@ -11,6 +11,8 @@
 #include "apps/common/message.h"
 #include "apps/common/output.h"
 
+static const char object[] = "text_completion";
+
 enum { TOKENS, LOGPROBS, TOP, OFFSETS, N_LISTS };
 
 /* What the answer needs of the request. */
@@ -211,22 +213,16 @@ static json_t *choice_of(struct server_part *part, json_t *text, const char *fin
                      "finish_reason", finish);
 }
 
-static json_t *completion(const struct server_job *job, json_t *choices)
-{
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", job->id, "object", "text_completion",
-                     "created", (json_int_t)job->created, "model", job->model->id,
-                     "system_fingerprint", server_fingerprint(), "choices", choices);
-}
-
 static void completions_add_text(struct server_part *part, const char *text, size_t n)
 {
     const struct completion_answer *a = part->job->own;
     for (size_t i = 0; i < n; i++)
         a->offsets[part->index].n_shown += ((unsigned char)text[i] & 0xc0) != 0x80;
     if (part->job->stream)
-        server_sse_write(
-            part->job,
-            completion(part->job, json_pack("[o]", choice_of(part, app_json_text(text, n), NULL))));
+        server_sse_write(part->job,
+                         server_make_completion(
+                             part->job, object,
+                             json_pack("[o]", choice_of(part, app_json_text(text, n), NULL))));
     else if (!server_text_add(&part->text, text, n))
         part->job->no_memory = true;
 }
@@ -265,40 +261,19 @@ static void completions_on_end(struct server_part *part, const struct server_eve
     a->offsets[part->index].is_cut = event->result.stop == AKUNU_STOP_TEXT;
     if (part->job->stream)
         server_sse_write(part->job,
-                         completion(part->job, json_pack("[o]", choice_of(part, json_string(""),
-                                                                          part->finish))));
+                         server_make_completion(
+                             part->job, object,
+                             json_pack("[o]", choice_of(part, json_string(""), part->finish))));
 }
 
-static void end_stream(struct server_job *job)
+static json_t *whole_choice(struct server_part *part)
 {
-    if (job->include_usage || job->parts[0].receipt) {
-        json_t *last = completion(job, json_array());
-        if (job->include_usage)
-            json_object_set_new(last, "usage", server_usage(job));
-        server_add_receipts(job, last);
-        server_sse_write(job, last);
-    }
-    server_sse_end(job);
+    return choice_of(part, app_json_text(part->text.bytes, part->text.n), part->finish);
 }
 
 static void completions_on_done(struct server_job *job)
 {
-    json_t *choices = json_array();
-    if (server_job_failed(job) || job->stream) {
-        json_decref(choices);
-        if (job->status == AKUNU_OK)
-            end_stream(job);
-        return;
-    }
-    for (size_t i = 0; i < job->n_parts; i++) {
-        struct server_part *part = &job->parts[i];
-        json_array_append_new(
-            choices, choice_of(part, app_json_text(part->text.bytes, part->text.n), part->finish));
-    }
-    json_t *answer = completion(job, choices);
-    json_object_set_new(answer, "usage", server_usage(job));
-    server_add_receipts(job, answer);
-    server_answer(job->x, 200, json_array_size(choices) == job->n_parts ? answer : NULL);
+    server_end_completions(job, object, whole_choice);
 }
 
 /* With echo the prompt comes first. */

@@ -25,7 +25,7 @@ struct head {
 };
 
 /* Prints what is wrong with a file or its server, and returns `code`. */
-static int fail_url(const char *url, enum app_exit code, const char *what)
+static int fail_url(const char *url, int code, const char *what)
 {
     char *shown = app_url_shown(url);
     app_fail("%s: %s", shown ? shown : "the URL", what);
