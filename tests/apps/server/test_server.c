@@ -894,6 +894,30 @@ START_TEST(responses)
 }
 END_TEST
 
+/* Ollama's durations are nanoseconds: together no more than the request took, and most of that. */
+START_TEST(durations)
+{
+    static const char *const names[] = { "total_duration", "prompt_eval_duration",
+                                         "eval_duration" };
+    double seconds[3];
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    struct answer a = ask(&server, "/api/generate",
+                          "{\"prompt\": \"Hi\", \"stream\": false, \"options\": {\"num_predict\": "
+                          "300, \"ignore_eos\": true}}");
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    double all = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+    json_t *value = json_of(&a, 200);
+    for (int i = 0; i < 3; i++)
+        seconds[i] = (double)json_integer_value(at(value, names[i])) / 1e9;
+    ck_assert_double_le(seconds[0], all);
+    ck_assert_double_gt(seconds[0], all / 50.0);
+    ck_assert_double_eq_tol(seconds[1] + seconds[2], seconds[0], 1e-8);
+    ck_assert_double_gt(seconds[2], seconds[1]); /* 300 tokens, after a few */
+    json_decref(value);
+}
+END_TEST
+
 /* Ollama's: lines of JSON unless "stream" is false. */
 START_TEST(ollama)
 {
@@ -1664,6 +1688,7 @@ int main(void)
                                    messages,
                                    output_text,
                                    responses,
+                                   durations,
                                    ollama,
                                    native_completion,
                                    embeddings,
