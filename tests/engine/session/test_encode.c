@@ -1,7 +1,7 @@
 /* Encoder and cross-attention of a speech model, compared with openai-whisper's: output of the
  * encoder, logits of the decoder; several windows in one pass, texts that share a window, and what
- * is refused. Case `any` is for backends of any arithmetic, and
- * tests/opencl/test_devices.sh runs it. */
+ * is refused. Case `any` is for backends of any arithmetic; tests/opencl/test_devices.sh has it run
+ * on a device. */
 #include "tests/golden_model.h"
 #include <unistd.h>
 
