@@ -398,6 +398,27 @@ START_TEST(decisive_logits)
 }
 END_TEST
 
+static bool cancel(void *user)
+{
+    (void)user;
+    return true;
+}
+
+/* A text for which one logit is enough, whether it ends or is cancelled, leaves nothing of that: of
+ * the host's own passes all logits are wanted. */
+START_TEST(all_logits_after_a_text)
+{
+    struct fixture *f = set_up("qwen2", 256);
+    f->params.max_tokens = 3;
+    for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
+        f->params.cancel = is_cancelled ? cancel : NULL;
+        generate(f, 0, is_cancelled ? AKUNU_ERROR_CANCELLED : AKUNU_OK);
+        ck_assert_uint_eq(f->session->inner->n_best, 0);
+    }
+    tear_down(f);
+}
+END_TEST
+
 /* ---- Limits ------------------------------------------------------------- */
 /* No token at all: the prompt is run, and nothing is told. */
 START_TEST(no_tokens)
@@ -463,6 +484,7 @@ int main(void)
     tcase_add_test(tests, tokens_without_text);
     tcase_add_test(tests, chains);
     tcase_add_test(tests, decisive_logits);
+    tcase_add_test(tests, all_logits_after_a_text);
     tcase_add_test(tests, no_tokens);
     tcase_add_test(tests, pages_are_shared_out);
     suite_add_tcase(suite, tests);

@@ -487,6 +487,37 @@ START_TEST(least_recent_goes_first)
 }
 END_TEST
 
+/* A text is given once, and once more when it has grown: what was given is its beginning only. */
+START_TEST(grown_text_is_given)
+{
+    enum { N = 30, MORE = 20 };
+    int32_t ids[N + MORE];
+    struct ak_sched_tree tree;
+    struct fixture *f = fixture_new();
+    struct ak_session_kv kv = create_kv(f, 4);
+    ak_sched_tree_init(&tree, &kv);
+    for (uint32_t i = 0; i < N + MORE; i++)
+        ids[i] = id(4, i);
+    for (uint32_t from = 0, n = N; n <= N + MORE; from = n, n += MORE) {
+        int32_t sequence = ak_session_kv_sequence_new(&kv);
+        if (from > 0)
+            ck_assert_uint_eq(ak_sched_tree_share(&tree, sequence, ids, from), from);
+        ak_session_kv_extend(&kv, sequence, ids + from, n - from);
+        ak_sched_tree_add(&tree, sequence, true);
+        ak_session_kv_sequence_free(&kv, sequence);
+        sequence = ak_session_kv_sequence_new(&kv);
+        ck_assert(ak_sched_tree_give(&tree, sequence, 1));
+        ck_assert_uint_eq(ak_session_kv_sequence(&kv, sequence)->length, n);
+        ck_assert_mem_eq(ak_session_kv_sequence(&kv, sequence)->tokens, ids, n * sizeof *ids);
+        ck_assert(!ak_sched_tree_give(&tree, sequence, 1));
+        ak_session_kv_sequence_free(&kv, sequence);
+    }
+    ak_sched_tree_clear(&tree);
+    ak_session_kv_clear(&kv);
+    fixture_free(f);
+}
+END_TEST
+
 /* Completions run their prompt once, and so do requests side by side. */
 START_TEST(prompt_runs_once)
 {
@@ -948,6 +979,32 @@ START_TEST(thread_sleeps)
 }
 END_TEST
 
+/* While all requests are paused the thread wakes when the first of them is late, whichever came
+ * first. */
+START_TEST(thread_wakes_for_the_first_late)
+{
+    static struct asked a[2];
+    struct fixture *f = fixture_new();
+    struct akunu_scheduler_stats stats;
+    uint64_t request;
+    f->options.clock = NULL;
+    start(f);
+    for (int i = 0; i < 2; i++) {
+        ask(&a[i], f->texts[i], 4 + i, 20, 30);
+        a[i].request.timeout = i == _i ? 0.2 : 1000.0;
+        submit_ok(f, &a[i], &request);
+        ak_sched_pause(f->sched, request, true);
+    }
+    ck_assert_int_eq(ak_sched_start(f->sched, &f->error), AKUNU_OK);
+    do {
+        usleep(1000);
+        ak_sched_get_stats(f->sched, &stats);
+    } while (stats.n_running + stats.n_waiting > 1);
+    ck_assert_uint_eq(stats.n_cancelled, 1);
+    fixture_free(f);
+}
+END_TEST
+
 /* ---- Memory ------------------------------------------------------------- */
 /* Whichever allocation fails, no scheduler is made, and nothing of it is left. */
 START_TEST(created_without_memory)
@@ -1152,6 +1209,7 @@ int main(void)
     tcase_add_test(tcase, prefix_is_kept);
     tcase_add_test(tcase, page_before_one_in_use);
     tcase_add_loop_test(tcase, least_recent_goes_first, 0, 2);
+    tcase_add_test(tcase, grown_text_is_given);
     tcase_add_test(tcase, prompt_runs_once);
     tcase_add_test(tcase, passes_stay_short);
     tcase_add_test(tcase, parts_of_prompts);
@@ -1165,6 +1223,7 @@ int main(void)
     tcase_add_loop_test(tcase, lost_pass, 0, 2);
     tcase_add_test(tcase, slots);
     tcase_add_test(tcase, thread_sleeps);
+    tcase_add_loop_test(tcase, thread_wakes_for_the_first_late, 0, 2);
     tcase_add_test(tcase, created_without_memory);
     tcase_add_test(tcase, requests_without_memory);
     tcase_add_test(tcase, prompt_logprobs);

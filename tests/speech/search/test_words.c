@@ -163,6 +163,28 @@ START_TEST(after_a_pause)
 }
 END_TEST
 
+/* The pause before a segment's words begins where the segment before it ends, after its own words
+ * have moved that end: at 0.4 s here, and not at 2 s. */
+START_TEST(after_the_segment_before)
+{
+    static const size_t ends[] = { 4, 8, 12 };
+    static const uint32_t at[] = { 0, 20, 125, 150 };
+    static const float probabilities[] = { 0.5f, 0.5f, 0.5f };
+    static const double times[][2] = { { 0.0, 0.4 }, { 1.5, 2.5 }, { 2.5, 3.0 } };
+    const struct ak_speech_spoken spoken = { " one two six", ends, at, probabilities, 3, true };
+    struct ak_speech_span spans[] = { { .end = 2.0, .n_tokens = 1 },
+                                      { .start = 0.4, .end = 3.0, .n_tokens = 2 } };
+    struct akunu_word words[3];
+    struct ak_error error;
+    ck_assert_int_eq(ak_speech_find_words(&spoken, 0.0, 0.0, words, spans, 2, &error), AKUNU_OK);
+    ck_assert(spans[0].n_words == 1 && spans[1].n_words == 2);
+    for (size_t k = 0; k < 3; k++)
+        ck_assert_msg(is_near(words[k].start, times[k][0]) && is_near(words[k].end, times[k][1]),
+                      "word %zu from %g to %g", k, words[k].start, words[k].end);
+    ck_assert(is_near(spans[0].end, 0.4) && is_near(spans[1].start, 1.5));
+}
+END_TEST
+
 /* ---- Texts that have no words ------------------------------------------- */
 static ak_status get_nothing(void *user, const int32_t *tokens, size_t n, const char **out,
                              size_t *n_bytes, struct ak_error *error)
@@ -284,6 +306,7 @@ int main(void)
     TCase *any = tcase_create("any");
     tcase_add_loop_test(any, words_as_openai_whisper, 0, 4);
     tcase_add_test(any, after_a_pause);
+    tcase_add_test(any, after_the_segment_before);
     tcase_add_test(any, nothing_to_align);
     tcase_add_test(any, silence_as_openai_whisper);
     suite_add_tcase(suite, any);

@@ -260,8 +260,8 @@ static void finish(struct ak_stream *stream)
     ck_assert_uint_eq(you.n_partial, n_partial + 1);
 }
 
-/* Half a second at a time: two transcriptions agree on every word that ended 2 s ago, and no more
- * is final. At most 12 s are kept, and what is new. */
+/* A quarter of a second at a time, and a transcription each half second: two of these agree on
+ * every word that ended 2 s ago, and no more is final. At most 12 s are kept, and what is new. */
 static void check_stream(void (*say)(struct spoken *), struct mistakes mistakes)
 {
     memset(&you, 0, sizeof you);
@@ -270,7 +270,9 @@ static void check_stream(void (*say)(struct spoken *), struct mistakes mistakes)
     you.prompt = "About words";
     struct ak_stream *stream = open_stream();
     for (int i = 0; i < 2 * SECONDS; i++) {
-        ck_assert_int_eq(push(stream, 0.5), AKUNU_OK);
+        ck_assert_int_eq(push(stream, 0.25), AKUNU_OK);
+        ck_assert_uint_eq(you.n_calls, i > 0 ? (size_t)i - 1 : 0); /* too little is new */
+        ck_assert_int_eq(push(stream, 0.25), AKUNU_OK);
         ck_assert_uint_eq(you.n_calls, (size_t)i);
         ck_assert_uint_eq(you.n_partial, (size_t)i);
         if (mistakes.silent_every == 0)

@@ -250,6 +250,28 @@ START_TEST(padding_as_long_as_speech)
 }
 END_TEST
 
+/* Speech that lasts too long ends in its last long pause, and goes on where that pause ended: a
+ * short pause after it changes nothing. */
+START_TEST(divided_in_a_pause)
+{
+    static float steps[STEPS];
+    struct akunu_vad_params params = defaults();
+    struct ak_vad_segmenter s;
+    params.min_silence_ms = 1000;
+    params.max_speech_s = 1.0f;
+    params.speech_pad_ms = 0;
+    for (int i = 0; i < STEPS; i++) /* 10 steps of speech, 8 of a pause, 22 with 2 of another */
+        steps[i] = i < 10 || (i >= 18 && i < 40 && i / 2 != 12) ? 0.9f : 0.0f;
+    segment(&s, &params, false, steps);
+    ck_assert_uint_eq(s.n, 2);
+    ck_assert_uint_eq(s.ranges[0].first, 0);
+    ck_assert_uint_eq(s.ranges[0].n, 5120);
+    ck_assert_uint_eq(s.ranges[1].first, 9280); /* 18 steps and 40, in whole 10 ms */
+    ck_assert_uint_eq(s.ranges[1].first + s.ranges[1].n, 20480);
+    ak_vad_segmenter_free(&s);
+}
+END_TEST
+
 /* Speech of just min_speech_ms is none, and one step more is some: before a pause and at the end.
  */
 START_TEST(shortest_speech)
@@ -553,6 +575,7 @@ int main(void)
     tcase_add_test(tcase, ranges_as_whisper_cpp);
     tcase_add_test(tcase, kept_cuts);
     tcase_add_test(tcase, padding_as_long_as_speech);
+    tcase_add_test(tcase, divided_in_a_pause);
     tcase_add_test(tcase, shortest_speech);
     tcase_add_test(tcase, refused_parameters);
     tcase_add_test(tcase, damaged_files);
