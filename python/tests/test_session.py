@@ -265,6 +265,12 @@ class Chatting(WithModel):
         self.assertEqual([e.text for e in events if e.kind == "call_end"],
                          [call["function"]["arguments"]])
         self.assertEqual([e.id for e in events if e.kind == "call"], [call["id"]])
+        for parallel in (False, True):
+            replies = [self.session.chat(messages, tools=tools, tool_choice="required", seed=seed,
+                                         temperature=2.0, top_k=0, top_p=1.0, min_p=0.0,
+                                         parallel_tool_calls=parallel) for seed in range(8)]
+            most = max(len(reply.message["tool_calls"]) for reply in replies)
+            self.assertEqual(most > 1, parallel)
         none = self.session.chat(messages, tools=tools, tool_choice="none", max_tokens=4, **GREEDY)
         self.assertNotIn("tool_calls", none.message)
         with self.assertRaises(akunu.AkunuError):

@@ -141,7 +141,13 @@ def files():
     t.prompt()
     t.type_line(b"/load notes.txt\r", rb"notes\.txt:1: no valid JSON", "/load of a text")
     t.prompt()
+    t.type_line(b"/read other.txt\r", rb"other\.txt goes with the next message", "/read before /clear")
+    t.prompt()
     t.type_line(b"/clear\r", rb"a new conversation", "/clear")
+    t.prompt()
+    t.type_line(b"Alone?\r", SPEED, "a message after /clear")
+    t.prompt()
+    t.type_line(b"/save cleared.json\r", rb"saved 2 messages", "/save after /clear")
     t.prompt()
     t.type_line(b"/load kept.json\r", rb"4 messages from kept\.json", "/load")
     t.prompt()
@@ -152,6 +158,8 @@ def files():
     with open(talk) as file:
         said = [m["content"] for m in json.load(file) if m["role"] == "user"]
     check("what is read goes with one message", said == ["a note\n\nanother\n\nWhat is it?", "And now?"], repr(said).encode())
+    with open(os.path.join(WORK, "cleared.json")) as file:
+        check("what is read before /clear goes with it", json.load(file)[0]["content"] == "Alone?")
     check("a file that is replaced keeps its mode", os.stat(talk).st_mode & 0o777 == 0o640)
     check("nothing else is left", not [name for name in os.listdir(WORK) if name.startswith("kept.json.")])
     r = subprocess.run([CLI, "apply-template", "-m", TINY, "--messages", talk], env=ENVIRONMENT, capture_output=True)

@@ -182,6 +182,13 @@ for name in blank no-blank; do
 done
 [ "$(grep -c tokens "$work/blank.logprobs")" = 2 ] && cmp "$work/blank.logprobs" "$work/no-blank.logprobs" >"$out" 2>&1
 check "a blank at the end of a context is the choice's"
+# Of choices with the same score the first one is taken, as in lm-evaluation-harness.
+for answer in 0 1; do
+    printf '{"context": "There was a", "choices": [" keeper", " keeper"], "answer": %s}\n' $answer >"$work/tie.jsonl"
+    exits 0 eval -m "$model" --tasks "$work/tie.jsonl" --json
+    prints "\"accuracy\": $((1 - answer)).0"
+    prints "\"normalized_accuracy\": $((1 - answer)).0"
+done
 awk 'BEGIN { for (i = 1; i <= 100; i++) print "{\"context\": \"Number " i " is\", \"choices\": [\"a\", \"bb\"], \"answer\": " i % 2 "}" }' >"$work/many.jsonl"
 exits 0 eval -m "$model" --tasks "$work/many.jsonl" --limit 40
 # Either choice is right in half of the questions: their standard error is at most 0.5/√39.
