@@ -135,8 +135,8 @@ struct heard {
     char warning[256];      /* "": none */
 };
 
-/* Reads the file, and again from the start after each of two rewinds, of which the first leaves off
- * in the middle: all must give the same. The caller frees it. */
+/* Reads the file after a second of it that counts for nothing, and again after each of two rewinds,
+ * of which the first leaves off in the middle: all must give the same. The caller frees it. */
 static inline struct heard *hear(const struct file *f)
 {
     struct heard *h = calloc(1, sizeof *h);
@@ -148,7 +148,11 @@ static inline struct heard *hear(const struct file *f)
     if (h->status != AKUNU_OK)
         return h;
     h->stated = ak_audio_seconds(audio);
-    h->status = ak_audio_read(audio, h->samples, READ_MAX, &h->n, &h->error);
+    h->status = ak_audio_read(audio, h->samples, AK_MEL_RATE, &n, &h->error);
+    if (h->status == AKUNU_OK)
+        h->status = ak_audio_rewind(audio, &h->error);
+    if (h->status == AKUNU_OK)
+        h->status = ak_audio_read(audio, h->samples, READ_MAX, &h->n, &h->error);
     h->seconds = ak_audio_seconds(audio);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(ak_audio_rewind(audio, &h->error), AKUNU_OK);

@@ -72,6 +72,29 @@ START_TEST(joined)
 }
 END_TEST
 
+/* Two files in one, both of another rate: the resampler begins anew with the second. */
+START_TEST(joined_and_resampled)
+{
+    const int i = _i;
+    struct file a = make_tone(formats[i].format, formats[i].rate, 1, LOW, 0.5);
+    struct file b = make_tone(formats[i].format, formats[i].rate, 1, HIGH, 0.4), all = { 0 };
+    if (a.n > 0) {
+        file_add(&all, a.bytes, (size_t)a.n);
+        file_add(&all, b.bytes, (size_t)b.n);
+        struct heard *h = hear(&all);
+        check_seconds(h, 0.9, 2 * formats[i].tolerance);
+        double lag = ((double)h->n / AK_MEL_RATE - 0.9) / 2.0;
+        ck_assert_msg(tone_share(h, 0.15, 0.45, LOW) > 0.95, "%s: the first", formats[i].name);
+        ck_assert_msg(tone_share(h, 0.6 + lag, 0.85 + lag, HIGH) > 0.95, "%s: the second",
+                      formats[i].name);
+        free(h);
+    }
+    file_free(&a);
+    file_free(&b);
+    file_free(&all);
+}
+END_TEST
+
 /* The mean of two channels that differ: of n that have a tone, a share of (n / channels)² of the
  * power of one, and no more than the loudest of them. */
 START_TEST(channels_are_mixed)
@@ -593,6 +616,7 @@ int main(void)
     Suite *suite = suite_create("files");
     TCase *any = tcase_create("any");
     tcase_add_loop_test(any, joined, 0, N_FORMATS);
+    tcase_add_loop_test(any, joined_and_resampled, 0, N_FORMATS);
     tcase_add_test(any, channels_are_mixed);
     tcase_add_test(any, surround_as_ffmpeg);
     tcase_add_test(any, too_loud);
