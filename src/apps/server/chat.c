@@ -142,8 +142,9 @@ bool server_chat_read_params(struct server_chat *r, const char *from, const char
     json_t *copy = json_copy((json_t *)(uintptr_t)r->body), *value = json_object_get(r->body, from);
     if (copy && value)
         json_object_set(copy, to, value);
-    bool good =
-        copy ? server_read_params(r->model, r->x, copy, &r->params) : server_chat_fail_memory(r);
+    bool good = copy ? server_read_params(r->model, r->x, copy, &r->params) &&
+                           server_check_one_choice(r->x, &r->params) :
+                       server_chat_fail_memory(r);
     json_decref(copy); /* what it lends, the body holds too */
     return good;
 }

@@ -368,6 +368,7 @@ static struct server_commit answer_chat(struct server_model *m, struct http_exch
     else if (!flat)
         server_fail_memory(x);
     bool good = r && flat && server_read_params(m, x, flat, &r->params) &&
+                server_check_one_choice(x, &r->params) &&
                 (is_chat ? read_messages(r) : read_prompt(r)) && read_tools(r) && read_think(r) &&
                 read_format(r) && server_chat_make_job(r, &style);
     json_decref(flat); /* what it lends, the body holds too */

@@ -225,6 +225,13 @@ bool server_read_params(struct server_model *m, struct http_exchange *x, const j
     return true;
 }
 
+bool server_check_one_choice(struct http_exchange *x, const struct server_params *p)
+{
+    if (p->n > 1)
+        server_fail(x, 400, "n", NULL, "n is %lld: this API gives one answer", (long long)p->n);
+    return p->n == 1;
+}
+
 /* ---- Grammars ----------------------------------------------------------- */
 bool server_read_grammar(struct http_exchange *x, const json_t *body, struct server_params *params)
 {

@@ -227,6 +227,8 @@ struct server_params {
 /* Reads the members that all APIs share; the flags are the defaults. False: it has answered. */
 bool server_read_params(struct server_model *m, struct http_exchange *x, const json_t *body,
                         struct server_params *out);
+/* Refuses an `n` of more than 1, for APIs with one answer. False: it has answered. */
+bool server_check_one_choice(struct http_exchange *x, const struct server_params *p);
 /* Reads the grammar of "grammar" or "json_schema", if one of them is there. False: it has answered.
  */
 bool server_read_grammar(struct http_exchange *x, const json_t *body, struct server_params *params);
