@@ -176,8 +176,8 @@ json_t *server_token_text(const struct server_model *m, akunu_token token, json_
 bool server_job_failed(struct server_job *job);
 
 /* ---- Completions of OpenAI's API: openai.c ------------------------------ */
-/* {"id": …, "object": `object`, …, "choices": …}; takes the choices. NULL: out of memory. */
-json_t *server_make_completion(const struct server_job *job, const char *object, json_t *choices);
+/* Streams {"id": …, "object": `object`, …, "choices": [`choice`]}; takes the choice. */
+void server_sse_write_choice(struct server_job *job, const char *object, json_t *choice);
 /* Ends a job: answers with one choice per completion and the usage; or ends the stream, before that
  * with an object without choices if usage or receipts are asked for. An object is called `object`.
  */

@@ -119,17 +119,23 @@ const struct server_api server_openai = { .error = openai_error,
                                           .has_base64 = true };
 
 /* ---- Completions -------------------------------------------------------- */
-json_t *server_make_completion(const struct server_job *job, const char *object, json_t *choices)
+/* Takes the choices. NULL: out of memory. */
+static json_t *make_completion(const struct server_job *job, const char *object, json_t *choices)
 {
     return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", job->id, "object", object, "created",
                      (json_int_t)job->created, "model", job->model->id, "system_fingerprint",
                      server_fingerprint(), "choices", choices);
 }
 
+void server_sse_write_choice(struct server_job *job, const char *object, json_t *choice)
+{
+    server_sse_write(job, make_completion(job, object, json_pack("[o]", choice)));
+}
+
 static void end_stream(struct server_job *job, const char *object)
 {
     if (job->include_usage || job->parts[0].receipt) {
-        json_t *last = server_make_completion(job, object, json_array());
+        json_t *last = make_completion(job, object, json_array());
         if (job->include_usage)
             json_object_set_new(last, "usage", server_usage(job));
         server_add_receipts(job, last);
@@ -150,7 +156,7 @@ void server_end_completions(struct server_job *job, const char *object, server_c
     bool has_all = true;
     for (size_t i = 0; has_all && i < job->n_parts; i++)
         has_all = json_array_append_new(choices, choice(&job->parts[i])) == 0;
-    json_t *answer = server_make_completion(job, object, choices);
+    json_t *answer = make_completion(job, object, choices);
     if (json_object_set_new(answer, "usage", server_usage(job)) != 0 || !has_all) {
         json_decref(answer);
         answer = NULL; /* out of memory */

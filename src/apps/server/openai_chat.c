@@ -139,8 +139,7 @@ static void write_delta(struct server_part *part, json_t *delta, const char *fin
 {
     json_t *choice = json_pack("{s:I, s:o, s:o, s:s?}", "index", (json_int_t)part->index, "delta",
                                delta, "logprobs", take_logprobs(part), "finish_reason", finish);
-    server_sse_write(part->job, server_make_completion(part->job, "chat.completion.chunk",
-                                                       json_pack("[o]", choice)));
+    server_sse_write_choice(part->job, "chat.completion.chunk", choice);
 }
 
 /* Events of the reply's parser, while it streams. */

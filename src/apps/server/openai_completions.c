@@ -219,10 +219,7 @@ static void completions_add_text(struct server_part *part, const char *text, siz
     for (size_t i = 0; i < n; i++)
         a->offsets[part->index].n_shown += ((unsigned char)text[i] & 0xc0) != 0x80;
     if (part->job->stream)
-        server_sse_write(part->job,
-                         server_make_completion(
-                             part->job, object,
-                             json_pack("[o]", choice_of(part, app_json_text(text, n), NULL))));
+        server_sse_write_choice(part->job, object, choice_of(part, app_json_text(text, n), NULL));
     else if (!server_text_add(&part->text, text, n))
         part->job->no_memory = true;
 }
@@ -260,10 +257,7 @@ static void completions_on_end(struct server_part *part, const struct server_eve
     part->finish = server_finish_reason(&event->result);
     a->offsets[part->index].is_cut = event->result.stop == AKUNU_STOP_TEXT;
     if (part->job->stream)
-        server_sse_write(part->job,
-                         server_make_completion(
-                             part->job, object,
-                             json_pack("[o]", choice_of(part, json_string(""), part->finish))));
+        server_sse_write_choice(part->job, object, choice_of(part, json_string(""), part->finish));
 }
 
 static json_t *whole_choice(struct server_part *part)
