@@ -388,11 +388,10 @@ const char *app_http_why(const struct app_http *http, const struct app_http_repl
 
 int app_http_fail(const struct app_http *http, const char *url, const struct app_http_reply *r)
 {
-    char why[APP_HTTP_WHY_BYTES], *shown = app_url_shown(url);
-    app_fail("%s: %s", shown ? shown : "the URL", app_http_why(http, r, why));
-    free(shown);
+    char why[APP_HTTP_WHY_BYTES];
     bool is_model = r->result == CURLE_OK && r->status >= 400 && r->status < 429;
-    return is_model ? APP_EXIT_MODEL : APP_EXIT_FAILURE;
+    return app_fail_url(url, is_model ? APP_EXIT_MODEL : APP_EXIT_FAILURE,
+                        app_http_why(http, r, why));
 }
 
 /* ---- Setting up --------------------------------------------------------- */

@@ -86,6 +86,9 @@ bool app_http_prepare(const struct app_http *http, CURL *easy, const char *url, 
 /* The URL for people and for files: no user, no password, and "?…" in place of a query. */
 char *app_url_shown(const char *url);
 
+/* Prints "URL: " and what is wrong with its file or server, and returns `code`. */
+int app_fail_url(const char *url, int code, const char *what);
+
 /* What identifies the file: the same, with a hash in place of the query. */
 char *app_url_key(const char *url);
 

@@ -24,15 +24,6 @@ struct head {
     int64_t size; /* of the whole file */
 };
 
-/* Prints what is wrong with a file or its server, and returns `code`. */
-static int fail_url(const char *url, int code, const char *what)
-{
-    char *shown = app_url_shown(url);
-    app_fail("%s: %s", shown ? shown : "the URL", what);
-    free(shown);
-    return code;
-}
-
 /* Adds the bytes of a reply to a request for bytes head->n … wanted - 1. */
 static int add_reply(struct head *head, const char *url, const struct app_http_reply *r,
                      size_t wanted)
@@ -42,11 +33,12 @@ static int add_reply(struct head *head, const char *url, const struct app_http_r
     int64_t size = r->status == 206 ? r->total : r->length;
     size_t n_new = r->n_body < wanted - head->n ? r->n_body : wanted - head->n;
     if (size < 0 || n_new == 0)
-        return fail_url(url, APP_EXIT_FAILURE, "the server does not tell the length of the file");
+        return app_fail_url(url, APP_EXIT_FAILURE,
+                            "the server does not tell the length of the file");
     if ((head->size >= 0 && size != head->size) ||
         (r->status == 206 && r->first != (int64_t)head->n))
-        return fail_url(url, APP_EXIT_FAILURE,
-                        "the server sends other bytes than it was asked for");
+        return app_fail_url(url, APP_EXIT_FAILURE,
+                            "the server sends other bytes than it was asked for");
     unsigned char *grown = realloc(head->bytes, head->n + n_new);
     if (!grown)
         return app_fail_memory();
@@ -81,16 +73,16 @@ static int read_head(struct app_http *http, const char *url, struct head *head)
         if (head->size >= 0 && wanted > (uint64_t)head->size)
             wanted = (uint64_t)head->size;
         if (wanted <= head->n)
-            return fail_url(url, APP_EXIT_MODEL, "the end of the file is inside its header");
+            return app_fail_url(url, APP_EXIT_MODEL, "the end of the file is inside its header");
         if (wanted > MAX_HEADER)
-            return fail_url(url, APP_EXIT_MODEL, "its header has more than 256 MiB");
+            return app_fail_url(url, APP_EXIT_MODEL, "its header has more than 256 MiB");
         int code = request_more(http, url, (size_t)wanted, head);
         if (code != APP_EXIT_OK)
             return code;
         needed = app_gguf_header_size(head->bytes, head->n);
         if (needed == 0) {
             const char *what = app_wrong_content("model.gguf", (const char *)head->bytes, head->n);
-            return fail_url(url, APP_EXIT_MODEL, what ? what : "its header is damaged");
+            return app_fail_url(url, APP_EXIT_MODEL, what ? what : "its header is damaged");
         }
         step *= 2;
     }

@@ -67,6 +67,14 @@ char *app_url_shown(const char *url)
     return strip_secrets(url, false);
 }
 
+int app_fail_url(const char *url, int code, const char *what)
+{
+    char *shown = app_url_shown(url);
+    app_fail("%s: %s", shown ? shown : "the URL", what);
+    free(shown);
+    return code;
+}
+
 char *app_url_key(const char *url)
 {
     return strip_secrets(url, true);
