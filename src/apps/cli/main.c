@@ -52,16 +52,22 @@ static bool is_operand_of_run(const char *word, bool after_flags)
     return after_flags || strpbrk(word, " \t\n") || app_is_model(word);
 }
 
-static int run_command(const struct app_command *command, bool named,
-                       const struct app_options *options)
+/* The command, and whether it was named or is the default one. */
+struct call {
+    const struct app_command *command;
+    bool named;
+};
+
+static int run_command(const struct app_options *options, void *user)
 {
+    const struct call *call = user;
     if (options->version)
         return app_version();
     if (options->help)
-        return named ? app_help_command(command) : app_help();
+        return call->named ? app_help_command(call->command) : app_help();
     if (options->model.list_devices)
         return app_list_devices(options);
-    return command->run(options);
+    return call->command->run(options);
 }
 
 int main(int argc, char **argv)
@@ -86,14 +92,8 @@ int main(int argc, char **argv)
     int skip = argc > 0 ? 1 + named : 0;
     int code = app_options_parse(command, argc - skip, argv + skip, &options);
     app_set_color((enum app_color)options.output.color);
-    struct app_ranks ranks = { 0 };
     if (code == APP_EXIT_OK)
-        code = app_ranks_join(&options, &ranks);
-    if (code == APP_EXIT_OK && ranks.follows)
-        code = app_ranks_follow(&ranks);
-    else if (code == APP_EXIT_OK)
-        code = run_command(command, named, &options);
-    app_ranks_leave(&ranks);
+        code = app_ranks_run(&options, run_command, &(struct call){ command, named });
     app_options_free(&options);
     return code;
 }

@@ -150,35 +150,40 @@ static struct akunu_comm *join_in_time(const struct akunu_comm_params *params, u
     return comm;
 }
 
-int app_ranks_join(struct app_options *o, struct app_ranks *out)
+/* *comm stays NULL if mpirun has not started this process. */
+static int join(struct app_options *o, struct akunu_comm **comm, bool *follows)
 {
     unsigned rank;
     struct akunu_comm_params params;
-    *out = (struct app_ranks){ 0 };
     if (akunu_comm_count(&rank) == 1 || o->help || o->version)
         return APP_EXIT_OK;
     akunu_comm_params_default(&params, sizeof params);
     if (o->model.rank_timeout > 0)
         params.timeout = o->model.rank_timeout;
-    out->comm = join_in_time(&params, rank);
-    if (!out->comm)
+    *comm = join_in_time(&params, rank);
+    if (!*comm)
         return print_failure();
-    out->follows = rank > 0;
-    o->load.comm = out->comm;
-    begin_watching(out->comm, !(o->command & APP_SERVER) || out->follows);
+    *follows = rank > 0;
+    o->load.comm = *comm;
+    begin_watching(*comm, !(o->command & APP_SERVER) || *follows);
     return APP_EXIT_OK;
 }
 
-int app_ranks_follow(const struct app_ranks *ranks)
+static int follow(struct akunu_comm *comm)
 {
-    enum akunu_status status = akunu_comm_follow(ranks->comm, NULL, NULL);
+    enum akunu_status status = akunu_comm_follow(comm, NULL, NULL);
     end_watching();
     return status == AKUNU_OK ? APP_EXIT_OK : print_failure();
 }
 
-void app_ranks_leave(struct app_ranks *ranks)
+int app_ranks_run(struct app_options *options, app_run_fn *run, void *user)
 {
+    struct akunu_comm *comm = NULL;
+    bool follows = false;
+    int code = join(options, &comm, &follows);
+    if (code == APP_EXIT_OK)
+        code = follows ? follow(comm) : run(options, user);
     end_watching();
-    akunu_comm_free(ranks->comm);
-    ranks->comm = NULL;
+    akunu_comm_free(comm);
+    return code;
 }

@@ -7,17 +7,15 @@
 
 #include "apps/common/options.h"
 
-struct app_ranks {
-    struct akunu_comm *comm; /* NULL: mpirun has not started this process */
-    bool follows;            /* this is not rank 0 */
-};
-
 /* What ranks other than 0 print would be printed once per rank: from now on they print only why
  * they fail. */
 void app_ranks_hush(void);
-/* Joins the other ranks, if there are some; the command's models are then shared. */
-int app_ranks_join(struct app_options *o, struct app_ranks *out);
-int app_ranks_follow(const struct app_ranks *ranks);
-void app_ranks_leave(struct app_ranks *ranks);
+
+/* What the program does with its options. Returns an exit code. */
+typedef int app_run_fn(const struct app_options *options, void *user);
+
+/* Runs the program: on rank 0, or where mpirun has not started this process, with the other ranks
+ * sharing its models if there are some; any other rank follows rank 0 instead. */
+int app_ranks_run(struct app_options *options, app_run_fn *run, void *user);
 
 #endif

@@ -300,6 +300,21 @@ static int serve(const struct app_options *o, int argc, char **argv)
     return code;
 }
 
+struct arguments {
+    int n;
+    char **list;
+};
+
+static int run_server(const struct app_options *options, void *user)
+{
+    const struct arguments *arguments = user;
+    if (options->version)
+        return app_version();
+    if (options->help)
+        return app_help_command(&app_commands[0]);
+    return serve(options, arguments->n, arguments->list);
+}
+
 int main(int argc, char **argv)
 {
     struct app_options options;
@@ -310,18 +325,8 @@ int main(int argc, char **argv)
     char **arguments = server_hide_keys(n, argv + 1);
     int code = app_options_parse(&app_commands[0], n, arguments, &options);
     app_set_color((enum app_color)options.output.color);
-    struct app_ranks ranks = { 0 };
     if (code == APP_EXIT_OK)
-        code = app_ranks_join(&options, &ranks);
-    if (code == APP_EXIT_OK && ranks.follows)
-        code = app_ranks_follow(&ranks);
-    else if (code == APP_EXIT_OK && options.version)
-        code = app_version();
-    else if (code == APP_EXIT_OK && options.help)
-        code = app_help_command(&app_commands[0]);
-    else if (code == APP_EXIT_OK)
-        code = serve(&options, n, arguments);
-    app_ranks_leave(&ranks);
+        code = app_ranks_run(&options, run_server, &(struct arguments){ n, arguments });
     app_options_free(&options);
     return code;
 }
