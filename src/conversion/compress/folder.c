@@ -1,7 +1,8 @@
 /* The folder that is written: its lock, the journal of what is whole, and the manifest.
  *
- *     compress.journal   a line per encoding of a tensor, behind one that names source and
- * settings; removed when the manifest is there manifest.json.part the manifest until it is checked
+ * compress.journal has a line per encoding of a tensor, after one that names the source and the
+ * settings, and is removed when the manifest is there. The manifest is manifest.json.part until it
+ * is checked.
  *
  * A line is added when its arrays are on disk. What a crash left of the last line is dropped. */
 #include <dirent.h>

@@ -32,6 +32,14 @@ bool ak_arch_find_role(const struct ak_arch *arch, const char *name, enum ak_rol
 /* All architectures (registry.c); ends in NULL. */
 const struct ak_arch *const *ak_arch_list(void);
 
+/* Settings of layers, for `configure`: a layer has recurrent state instead of attention. */
+void ak_spec_set_recurrent(struct ak_spec_config *config, uint32_t layer);
+/* Of layers that are not every n-th: a layer has no window; the first n layers have none. */
+void ak_spec_set_global(struct ak_spec_config *config, uint32_t layer);
+void ak_spec_set_global_layers(struct ak_spec_config *config, uint32_t n);
+/* Sets global_every if the layers without a window are the last ones of every n. */
+void ak_spec_find_interval(struct ak_spec_config *config);
+
 /* The usual decoder block; architectures that differ only in descriptor and weights share it. Its
  * descriptor: SiLU, RMS norm, rotated pairs (i, i + n/2), no windows, scores divided by the root of
  * the head size. */
@@ -77,12 +85,5 @@ ak_status ak_spec_read_activation(const struct ak_provider *p, const struct ak_s
 #define AK_ARCH(name) extern const struct ak_arch ak_arch_##name;
 #include "engine/spec/architectures.def"
 #undef AK_ARCH
-
-void ak_spec_set_recurrent(struct ak_spec_config *config, uint32_t layer);
-/* Of layers that are not every n-th: a layer has no window; the first n layers have none. */
-void ak_spec_set_global(struct ak_spec_config *config, uint32_t layer);
-void ak_spec_set_global_layers(struct ak_spec_config *config, uint32_t n);
-/* Sets global_every if the layers without a window are the last ones of every n. */
-void ak_spec_find_interval(struct ak_spec_config *config);
 
 #endif

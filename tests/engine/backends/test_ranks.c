@@ -150,6 +150,14 @@ static void check_logits(const char *path, const char *name, enum akunu_split sp
     }
 }
 
+/* Runs one token, whose logits are wanted. */
+static void decode(struct ak_session *session, int32_t sequence, akunu_token id)
+{
+    struct ak_error error = { 0 };
+    struct akunu_batch_token token = { id, sequence, true };
+    fine(ak_session_decode(session, &token, 1, &error), &error);
+}
+
 /* ---- The largest logits alone ------------------------------------------- */
 /* The logits of a token after a prompt, of which only the largest are wanted. */
 static void read_best(const char *path, struct group *g, const akunu_token *ids, uint32_t n_best,
@@ -161,10 +169,8 @@ static void read_best(const char *path, struct group *g, const akunu_token *ids,
     int32_t sequence;
     fine(ak_session_sequence_new(session, &sequence, &error), &error);
     ak_session_want_best(session, n_best);
-    for (int i = 0; i < 3; i++) {
-        struct akunu_batch_token token = { ids[i], sequence, true };
-        fine(ak_session_decode(session, &token, 1, &error), &error);
-    }
+    for (int i = 0; i < 3; i++)
+        decode(session, sequence, ids[i]);
     memcpy(logits, ak_session_logits(session, 0), model->spec.config.vocab_size * sizeof *logits);
     ak_session_free(session);
     ak_model_free(model);
@@ -213,13 +219,6 @@ START_TEST(same_bits)
 END_TEST
 
 /* ---- Two sessions -------------------------------------------------------- */
-static void decode(struct ak_session *session, int32_t sequence, akunu_token id)
-{
-    struct ak_error error = { 0 };
-    struct akunu_batch_token token = { id, sequence, true };
-    fine(ak_session_decode(session, &token, 1, &error), &error);
-}
-
 /* Texts of two sessions of one model, token by token in turn, and the logits after both. */
 static void read_two(struct group *g, const akunu_token *ids, float *logits)
 {
@@ -277,8 +276,7 @@ static void read_long(struct ak_model *model, const akunu_token *ids, float *log
     fine(ak_session_prefill(session, sequence, ids, LONG_PROMPT, NULL, NULL, &last, &error),
          &error);
     memcpy(logits, ak_session_logits(session, last), bytes);
-    struct akunu_batch_token token = { ids[0], sequence, true };
-    fine(ak_session_decode(session, &token, 1, &error), &error);
+    decode(session, sequence, ids[0]);
     memcpy(logits + GOLDEN_VOCAB, ak_session_logits(session, 0), bytes);
     ak_session_free(session);
 }
