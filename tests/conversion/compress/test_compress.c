@@ -1462,6 +1462,7 @@ START_TEST(limits)
     params.min_agreement = 0.0;
     struct akunu_compress_result result = compress(&params);
     ck_assert_uint_eq(result.n_resumed, result.n_matrices);
+    ck_assert_double_gt(result.min_cosine, 0.9); /* of what was resumed */
     ck_assert_double_gt(result.divergence, 0.0);
     ck_assert_double_le(result.agreement, 1.0);
     test_folder_end(&folder);

@@ -729,6 +729,13 @@ START_TEST(hidden_states_of_a_language_model)
     ck_assert_ptr_null(akunu_session_logits(session, last));
     ck_assert_uint_eq(akunu_sequence_length(session, sequence), 9);
 
+    /* nor are there logits after a pass that has a hidden state of each token */
+    ck_assert_int_eq(akunu_session_prefill(session, sequence, &(struct akunu_ids){ text.ids, 1 },
+                                           NULL, NULL, &last),
+                     AKUNU_OK);
+    embed(session, &ids, 1, AKUNU_POOLING_MEAN, AKUNU_NORMALIZE_NONE, again);
+    ck_assert_ptr_null(akunu_session_logits(session, last));
+
     akunu_session_free(session);
     free(matrix), free(want), free(hidden), free(got), free(again);
     akunu_model_free(model);
