@@ -276,6 +276,25 @@ class Chatting(WithModel):
         with self.assertRaises(akunu.AkunuError):
             self.session.chat(messages, tools=tools, tool_choice="no_such_tool")
 
+    def test_what_makes_the_prompt_is_passed_on(self) -> None:
+        class Asked(Exception):
+            pass
+
+        function = {"name": "f", "parameters": {"type": "object"}}
+        given: Dict[str, Any] = {
+            "tools": [{"type": "function", "function": function}],
+            "documents": [{"title": "a", "text": "b"}],
+            "template": "tool_use",
+            "template_kwargs": {"enable_thinking": False},
+        }
+        messages = [{"role": "user", "content": "Hi"}]
+        with mock.patch.object(self.model, "render", return_value="a") as render:
+            with mock.patch.object(self.model, "template_text", side_effect=Asked) as text:
+                with self.assertRaises(Asked):
+                    self.session.chat(messages, **given)
+        self.assertEqual(render.mock_calls, [mock.call(messages, **given)])
+        self.assertEqual(text.mock_calls, [mock.call(name="tool_use", tools=True)])
+
     def test_a_schema_for_the_answer(self) -> None:
         messages = [{"role": "user", "content": "Color?"}]
         reply = self.session.chat(messages, json_schema={"enum": ["red"]})
